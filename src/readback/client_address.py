@@ -76,8 +76,8 @@ def shorten(address: str) -> str:
 def network(address: str) -> str:
     """Return the network of an address; UNKNOWN if it is not an address.
 
-    An IPv4 address is its own network. An IPv6 address belongs to its /64, in
-    which devices change their addresses at will. Loopback addresses are one network.
+    An IPv4 address is its own network. An IPv6 address belongs to its /64, in which
+    devices change their addresses at will. Loopback addresses are one network.
     """
     try:
         ip = _parse(address.partition("%")[0])
@@ -111,6 +111,6 @@ def _is_ipv4(text: str) -> bool:
 
 @lru_cache(4096)
 def _parse(text: str) -> IPv4Address | IPv6Address:
-    """Return an address; an IPv4 address that is mapped to IPv6 is IPv4."""
+    """Parse an address; an IPv4-mapped IPv6 address becomes IPv4."""
     ip = ip_address(text)
     return getattr(ip, "ipv4_mapped", None) or ip

@@ -17,7 +17,7 @@ CHAT_PATH = f"{VERSION_PREFIX}/chat/completions"
 # The probe asks for this path, which does not exist, to recognize the service.
 PROBE_PATH = f"{VERSION_PREFIX}/probe"
 
-# Paths of the ops listener, not of the API. The cabinet has the first one, too.
+# Paths of the ops listener, not of the API. The cabinet serves the first one, too.
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
@@ -44,7 +44,7 @@ MAX_TOKENS = 2_000
 # `usage` is synthetic: this many bytes of text count as one token.
 BYTES_PER_TOKEN = 4
 # Successive values of `created` differ, so it may run ahead of the clock, by at most
-# this much. Then it continues from the current time.
+# this much. After that, it continues from the current time.
 CREATED_LEAD_SECONDS = 3600
 # `created` has ten digits even if the machine's clock has not been set.
 EARLIEST_CREATED = 1_000_000_000
@@ -66,7 +66,7 @@ SEVERAL_ADDRESSES = "several"
 UNMATCHED_ROWS = 8
 UNMATCHED_SECONDS = 600
 
-# How a 404 describes a rehearsal key; followed by the pattern.
+# The detail of a 404 to a rehearsal key ends with this and the key's pattern.
 REHEARSAL_KEY = "This is a rehearsal key with the pattern"
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")

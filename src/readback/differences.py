@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREFIX
 
-# A field whose name is never repeated, because it could be anything.
+# Stands for a field whose name is never quoted, because it could be anything.
 UNNAMED = "*"
 # The path shows that the base URL is wrong.
 BASE_URL = "base_url"
@@ -21,7 +21,7 @@ BODY_UNUSED = "body.unused"
 
 
 class OtherApi(NamedTuple):
-    """Another API that programs may expect here: what its path says, and the advice."""
+    """Another API that programs may expect here: what a refusal says, and advice."""
 
     sentence: str
     advice: str
@@ -32,7 +32,7 @@ def _provider(sentence: str, name: str) -> OtherApi:
     return OtherApi(sentence, advice)
 
 
-# By their paths after the version.
+# Each API by its path after the version.
 OTHER_APIS = {
     "/responses": OtherApi(
         "This client uses the Responses API.",

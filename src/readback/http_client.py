@@ -48,7 +48,7 @@ def send(
     headers: Mapping[str, str | bytes] | None = None,
     body: bytes | None = None,
 ) -> Answer:
-    """Send a request and return the whole answer; use no proxy, follow no redirect.
+    """Send a request and return the whole answer, without a proxy or redirects.
 
     Raise OSError, HTTPException or ValueError unless an HTTP answer arrives within this
     time after the connection was established.
@@ -112,7 +112,7 @@ class Slots:
     def run(self, work: Callable[[], T], seconds: float) -> T:
         """Return what the work returns, or raise what it raises.
 
-        Raise `TimeoutError` if that takes longer, and `NoFreeSlot` if it cannot begin.
+        Raise `TimeoutError` if it takes longer, and `NoFreeSlot` if it cannot begin.
         """
         if not self._free.acquire(blocking=False):
             raise NoFreeSlot
@@ -129,7 +129,7 @@ class Slots:
             end()
 
         try:
-            # A daemon, so that a process can stop while a name lookup hangs.
+            # A daemon thread, so that a process can stop while a name lookup hangs.
             Thread(target=work_and_end, daemon=True).start()
         except RuntimeError:
             self._free.release()

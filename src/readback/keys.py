@@ -2,8 +2,8 @@
 
 A key is `sk-echo-`, 32 random base62 characters, and 6 base62 characters of the CRC-32
 of everything before them. The checksum is not a secret: it reveals a typo or an
-incomplete paste without asking a database. Only the digest and the
-last four characters of a key are ever stored.
+incomplete paste without asking a database. Only the digest and the last four characters
+of a key are ever stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [(first + second).encode() for first in ALPHABET for second in ALPHABET]
 
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
-# Anything that looks like a key of any service, and so must never be repeated.
+# Anything that looks like a key of any service, and so must never be quoted.
 # A word such as "task-runner" does not.
 KEY_LIKE = re.compile(
     rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}|AIza[\w-]{{30,}}", re.ASCII
@@ -79,14 +79,14 @@ def digest(key: bytes) -> bytes:
 
 def contains_key(data: bytes) -> bool:
     """Return whether a part of the data could be a key."""
-    # Nearly all data fail the first test, which is many times faster than the second.
+    # Nearly all data fails the first test, which is many times faster than the second.
     if b"sk-" not in data and b"AIza" not in data:
         return False
     return KEY_LIKE.search(data.decode("latin-1")) is not None
 
 
 def hidden(text: str) -> str:
-    """Return a text without anything that could be a key."""
+    """Replace everything in a text that could be a key."""
     return KEY_LIKE.sub(_HIDDEN, text) if "sk-" in text or "AIza" in text else text
 
 

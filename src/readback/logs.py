@@ -126,7 +126,7 @@ class LineQueue:
             return count
 
     def flush(self, until: float) -> None:
-        """Wait until all lines are written; then count those that are left."""
+        """Wait until all lines are written; count lines that are left as dropped."""
         lines = self._lines
         with lines.all_tasks_done:
             seconds = until - time.monotonic()

@@ -18,7 +18,7 @@ from readback.differences import ADVICE, BASE_URL, advice, may_be_default
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
-# In `cannot`: every difference of a body.
+# In `cannot`, this stands for every difference of a body.
 _EVERY = "*"
 _WORKS = "The network, the address and the key work: test with curl."
 # The answer to a wrong path does not show that the key works: it is sent before the key
@@ -48,7 +48,7 @@ class Program(NamedTuple):
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""
-    # What it prints for a refusal, and, if that differs, for an explained one.
+    # What the program prints for a refusal, and for an explained one if that differs.
     prints: str = ""
     explained: str = ""
     # Whether programs that are built on it have the same User-Agent.
@@ -61,7 +61,7 @@ class Program(NamedTuple):
         return every or difference in self.cannot
 
     def switch(self, difference: str) -> str:
-        """Return how to remove a difference, or nothing if that is not known."""
+        """Return how to remove a difference, or "" if that is not known."""
         return self.switches.get(advice(difference), "")
 
 
@@ -115,7 +115,7 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
     if program and any(map(program.cannot_remove, differences)):
         return f"{program.name} cannot be made to comply. {proved}"
     switched = {each: program.switch(each) for each in differences} if program else {}
-    # A program hides the library that it uses, so advice for every program comes first.
+    # Any program may send a library's User-Agent, so the general advice comes first.
     is_library = program is None or program.library
     left = [each for each in differences if is_library or not switched[each]]
     # Fields without a setting come last, because the ending refers to them.
@@ -137,7 +137,7 @@ def _sentence(switch: str) -> str:
 
 
 def _shortened(sentences: Sequence[str], room: int) -> str:
-    """Return the first sentences, and the number of the others."""
+    """Return as many sentences as fit, and the number of the others."""
     text, *others = sentences
     for number, sentence in enumerate(others):
         count = f" And {len(others) - number} more."

@@ -17,12 +17,12 @@ from readback.contract import VERSION_PREFIX
 
 # The name of the software, and the default site name.
 SOFTWARE = "Readback"
-# It is also in the QR code for authenticator apps, which must not become too dense.
+# The name is also in the QR code for authenticator apps, which must not be too dense.
 SITE_NAME_LENGTH = 40
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 SQLITE = "sqlite:///"
 MIN_SECRET_KEY_LENGTH = 50
-# The length of the column that holds it.
+# The length of the column that stores the issuer.
 ISSUER_LENGTH = 200
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}"
@@ -40,7 +40,7 @@ _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 class ConfigError(Exception):
     """Settings are invalid; the text has a line for each problem.
 
-    It names the variable and says what is allowed.
+    Each line names the variable and says what is allowed.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -85,12 +85,12 @@ class Bind(NamedTuple):
 
     @property
     def accepts_loopback(self) -> bool:
-        """Whether a browser on this machine reaches it as localhost."""
+        """Whether a browser on this machine reaches this address as localhost."""
         return self.is_loopback or self.host in ("0.0.0.0", "::")
 
     @property
     def origin(self) -> str:
-        """The URL at which a browser on this machine reaches it."""
+        """The URL at which a browser on this machine reaches this address."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
@@ -197,7 +197,7 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         _ = parts.port, host_field(parts.hostname or "")
     except ValueError:
         return False
-    # `urlsplit` removes some of these; only the path of an SQLite file may have them.
+    # Only the path of an SQLite file may contain gaps; `urlsplit` removes some of them.
     has_gap = any(letter.isspace() or not letter.isprintable() for letter in value)
     if has_gap and not value.startswith(SQLITE):
         return False

@@ -24,7 +24,7 @@ UNKNOWN_SECRET = "Mallory0Mallory0Mallory0Mallory0"
 STRICT = UNLIMITED | {
     "READBACK_KEY_RATE": "1",
     "READBACK_KEY_BURST": "3",
-    # It begins when a connection opens, and a busy client may not send at once.
+    # This time begins when a connection opens, and a busy client may not send at once.
     "READBACK_HEAD_TIMEOUT": "3",
     "READBACK_BODY_TIMEOUT": "1",
 }
@@ -107,7 +107,7 @@ def strict_server(
 
 
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
-    """Check that no text and no key is in the server's files, but for its ready line.
+    """Check that no text or key is in the server's files, except for its ready line.
 
     The server has stopped, so it has written everything: the log, the metrics, and the
     database with its journal.

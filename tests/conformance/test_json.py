@@ -72,7 +72,7 @@ BAD_TEXTS = {
 
 BAD_NUMBERS = words("NaN -Infinity 1. .5 +1 01 0x7d0 1e 1.e3 1_000 - --1 2000n ٢")
 
-# Names that an object contains twice.
+# Objects that contain a name twice.
 REPETITIONS = {
     "model, both right": GOOD.replace(b"{", GOOD.split(b",")[0] + b",", 1),
     "messages": GOOD.replace(b"{", b'{"messages":[],', 1),
@@ -128,7 +128,7 @@ def test_an_invalid_number_is_refused(api: Api, number: str) -> None:
 def test_valid_deep_nesting_is_refused_as_unknown_or_invalid(
     api: Api, depth: int
 ) -> None:
-    # RFC 8259 §9 lets a reader limit the depth, so both codes are right.
+    # RFC 8259 §9 lets a parser limit the depth, so both codes are right.
     body = GOOD[:-1] + b',"zebra":' + b"[" * depth + b"]" * depth + b"}"
     answer = api.chat(body)
     code = "unknown_field" if b"unknown" in answer.body else "invalid_json"

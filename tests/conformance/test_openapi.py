@@ -1,6 +1,6 @@
-"""The API behaves as /openapi.yaml says: schemathesis sends what it allows and forbids.
+"""Schemathesis checks that the API behaves as /openapi.yaml says.
 
-What the document says is compared with the contract in tests/house/test_openapi.py.
+tests/house/test_openapi.py compares that document with the contract.
 """
 
 import os

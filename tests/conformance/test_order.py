@@ -26,7 +26,7 @@ VALID = {
 
 
 class Violation(NamedTuple):
-    """A violation of a rule: a value of the request, of its body or of its message."""
+    """A violation of a rule by one value in the request, its body or its message."""
 
     part: str
     name: str
@@ -75,14 +75,14 @@ PAIRS = [
 
 
 def changed(values: dict[str, Any], violations: list[Violation]) -> dict[str, Any]:
-    """Return the values with these changes, new ones first."""
+    """Return the values with these changes; names that are new come first."""
     changes = {each.name: each.value for each in violations}
     both = {k: v for k, v in changes.items() if k not in values} | values | changes
     return {name: value for name, value in both.items() if value is not MISSING}
 
 
 def broken(api: Api, *names: str) -> bytes:
-    """Return a request with these violations, and without any other."""
+    """Return a request with these violations and no others."""
 
     def of(part: str) -> list[Violation]:
         return [IN_ORDER[name] for name in names if IN_ORDER[name].part == part]

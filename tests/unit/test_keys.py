@@ -1,4 +1,4 @@
-"""The form of a key: minting and typing errors."""
+"""New keys are well formed, and a mistyped character is noticed."""
 
 import re
 

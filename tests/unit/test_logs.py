@@ -49,7 +49,7 @@ def test_a_trace_has_the_types_of_errors_and_not_their_messages(form) -> None:
     written = form().format(record)
     assert "ValueError" in written and "after KeyError" in written
     assert "error_with_a_cause" in written
-    # The line of code, which is shown, contains the text here; no value is shown.
+    # The quoted source lines contain the messages, but none must follow its type.
     assert "KeyError: " not in written and "ValueError: " not in written
 
 
@@ -60,7 +60,7 @@ def test_an_error_that_is_its_own_cause_is_described() -> None:
 
 
 class Reader:
-    """The destination of a queue, which blocks until `reads` is set."""
+    """A destination for a queue; writing to it blocks until `reads` is set."""
 
     def __init__(self) -> None:
         self.lines: list[Any] = []

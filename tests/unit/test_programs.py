@@ -79,7 +79,7 @@ LIBRARY = "OpenAI/Python 3.49.0"
 @pytest.mark.parametrize(
     "user_agent, differences, advice",
     [
-        # Only the library is known, or nothing: the program may do this by default.
+        # Only the library or nothing is known: the program may do this by default.
         (LIBRARY, "temperature", f"Do not send temperature. {DEFAULT}"),
         ("zyzzyva/47", "tools tool_choice seed",
          f"Turn off tools. Do not send seed. {DEFAULT}"),
@@ -92,7 +92,7 @@ LIBRARY = "OpenAI/Python 3.49.0"
         # Settings that people choose are not defaults.
         (LIBRARY, "model", f"Set the model to {contract.MODEL}."),
         ("curl/8", "content-type", "curl: -H 'Content-Type: application/json'."),
-        # The program is known, with a setting for everything or not.
+        # The program is known, and has a setting for all differences, some or none.
         (AGENTS, "stream stream_options temperature",
          "OpenAI Agents SDK: Runner.run(...) instead of Runner.run_streamed(...). "
          "Leave temperature unset in ModelSettings(...)."),

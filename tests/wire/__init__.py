@@ -1,1 +1,1 @@
-"""HTTP/1.1 byte by byte: what is sent on a connection, and what must be answered."""
+"""HTTP/1.1 byte by byte: what clients send, and how the server must answer."""

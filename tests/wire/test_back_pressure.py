@@ -1,7 +1,7 @@
 """The server stops reading from a client that sends but does not read.
 
 So memory per connection stays bounded. When the client reads again, all of its requests
-are answered; after the drain time-out it is disconnected, in whatever state it is.
+are answered; after the drain time-out it is disconnected, whatever its state.
 """
 
 import socket
@@ -92,7 +92,7 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it(listener: Listener) -> 
 
 
 def seconds_until_gone(listener: Listener) -> int:
-    """Let time pass until the server gives the connection up; return the seconds."""
+    """Let time pass until the connection has ended; return the number of seconds."""
     passed = 0
 
     def is_gone() -> bool:

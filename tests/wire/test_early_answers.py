@@ -44,7 +44,7 @@ def sent_to(api: Api, target: str, body: bytes, *fields: tuple[str, str]) -> byt
 def test_a_small_refused_body_is_skipped_and_the_connection_stays_open(
     api: Api, size: int, piece: int
 ) -> None:
-    # The body is a request itself: it must not be answered.
+    # The body is itself a request, which must not be answered.
     smuggled = api.chat_bytes(draft("smuggled"))
     body = (smuggled * (size // len(smuggled) + 1))[:size]
     raw = sent_to(api, "/v1/x", body, api.bearer)
@@ -100,7 +100,7 @@ def test_a_refused_body_that_is_cut_off_ends_the_connection(api: Api) -> None:
 
 
 class Refusing(Echo):
-    """Refuses every request before its body."""
+    """Refuses every request before reading its body."""
 
     def begin(self, *_: object) -> bytes:
         return NO_TUNNEL
@@ -190,7 +190,7 @@ def test_a_bad_head_gets_the_refusal_and_no_100(
 
 
 def test_a_refusal_instead_of_100_ends_the_connection(api: Api) -> None:
-    # The client may send the body or not, so closing is the only safe choice.
+    # The client may or may not send the body, so closing is the only safe choice.
     waits, length = ("Expect", "100-continue"), ("Content-Length", "100")
     for target, fields, code in (
         ("/v1/x", api.usual_fields, "not_found"),

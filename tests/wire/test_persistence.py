@@ -139,7 +139,7 @@ CUT_OFF = [
 
 @pytest.mark.parametrize("raw", CUT_OFF, ids=range(len(CUT_OFF)))
 def test_an_incomplete_request_is_not_answered(raw: bytes) -> None:
-    # Its own listener, because the shared one may still be answering earlier tests.
+    # A separate listener, because the shared one may still be answering other tests.
     with listening() as listener:
         assert ask(listener.endpoint, raw) == []
         assert statuses(ask(listener.endpoint, GOOD + raw)) == [200]

@@ -44,7 +44,7 @@ def test_requests_before_a_bad_one_are_answered_and_none_after_it(
 
 
 def test_requests_wait_in_order_for_a_key_that_is_looked_up(server: Server) -> None:
-    # The first waits for the database, and the others must not overtake it.
+    # The first request waits for the database, and no other must overtake it.
     own = Api.of(server).with_key(server.new_key())
     raw = [own.chat_bytes(draft(f"{n}")) for n in range(20)]
     raw.insert(1, request("GET", "/nowhere", [own.host]))

@@ -1,7 +1,7 @@
 """Deadlines for the whole head, the whole body and idle time (RFC 9112 §9.5).
 
 They are counted from the beginning of a phase, so single bytes do not extend them. The
-clock is the test's own; tests/conformance/test_rates.py has a running server.
+tests control the clock; tests/conformance/test_rates.py uses a running server.
 """
 
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
 def test_an_old_connection_is_closed_by_its_next_answer(
     listener: Listener, connection: Connection
 ) -> None:
-    # So no connection lasts forever, and a load balancer can redistribute them.
+    # So no connection lasts forever, and a load balancer can spread them again.
     for _ in range(int(MAX_AGE_SECONDS / IDLE)):
         assert_in_sync(connection)
         listener.pass_time(0.99 * IDLE)

@@ -1,7 +1,7 @@
 """What a stranger or a key's holder can send to make the API work hardest.
 
 Each shape is a whole request, or one that is refused half-way, on a new connection to
-the real API with a transport that stores. Some begin in a state that other clients
+the real API whose transport only stores bytes. Some begin in a state that other clients
 prepared. `test_work.py` counts the work.
 """
 
@@ -21,7 +21,7 @@ MOST_PER_REQUEST = 3_000_000
 MODEL = b'"model":"vendor-cabinet-preview-echo"'
 MESSAGES = b'"messages":[{"role":"user","content":"Ready to copy?"}]'
 HEAD_BYTES = 16_384
-# The rest of a head, besides the part that grows.
+# Room for the rest of a head, besides the part that grows.
 OTHER_HEAD_BYTES = 384
 
 Shape = Callable[[int], bytes]
@@ -66,7 +66,7 @@ def _teach(worker: Worker, fields: bytes) -> None:
 
 
 def key() -> bytes:
-    """Return the key of all requests, which differs in each process."""
+    """Return the key of all requests. Each process creates its own."""
     return _worker().key.encode()
 
 
@@ -82,7 +82,7 @@ def send_to_prepared(pieces: list[bytes]) -> None:
     """Send one request in packets to a worker in a prepared state."""
     worker = _prepared_worker()
     with worker.loop:
-        # Other clients' requests go on waiting.
+        # The requests of other clients continue to wait.
         _send(worker, pieces, worker.registry.pending.flush)
 
 
@@ -92,7 +92,7 @@ def _send(worker: Worker, pieces: list[bytes], settle: Callable[[], None]) -> No
         connection.data_received(piece)
         settle()
     if not transport.response:
-        connection.check(1e12)  # the rest does not arrive in time
+        connection.check(1e12)  # as if the rest had not arrived in time
         settle()
     connection.connection_lost(None)
     assert transport.response, "no answer"
@@ -199,7 +199,7 @@ def ending_with(beginning: bytes, unit: bytes, after: bytes = b"\r\n\r\n") -> Sh
     return make
 
 
-# A body of the largest size in chunks of one byte.
+# The approximate size of the largest body in chunks of one byte.
 CHUNKED_BYTES = 8 * MAX_BODY_BYTES
 CHUNKS: dict[str, Shape] = {
     "chunks of one byte": chunks_of(b"1"),

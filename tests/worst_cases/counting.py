@@ -45,7 +45,7 @@ _CLIENT_REQUEST = {
 _RUN_COMMAND = 0x1202
 _COMMAND = b"v.info stats"
 _COUNTED = re.compile(r"scheduler: ([0-9,]+) event checks")
-# A case is measured at these fractions of its limit.
+# A case is measured at its limit divided by each of these.
 PARTS = (4, 2, 1)
 
 
@@ -54,7 +54,7 @@ class WorstCase(NamedTuple):
 
     name: str
     run: Callable[[Any], object]
-    make: Callable[[int], Any]  # the input of about this size
+    make: Callable[[int], Any]  # returns an input of about this size
     limit: int
 
 
@@ -68,7 +68,7 @@ def why_not() -> str:
 
 
 def count(*modules: str) -> dict[str, list[int]]:
-    """Return the blocks of each case, at each part of its limit."""
+    """Return the number of blocks for each case, at each part of its limit."""
     with tempfile.NamedTemporaryFile() as log:
         done = subprocess.run(
             [
@@ -93,7 +93,7 @@ def count(*modules: str) -> dict[str, list[int]]:
 
 
 def main(modules: Sequence[str]) -> None:
-    """Measure all cases; print the name of each as often as it is measured."""
+    """Measure all cases; print the name of a case after each measurement."""
     write_total = _total_writer()
     cases = [case for name in modules for case in import_module(name).CASES]
     for case in cases:  # Python specialises its bytecode while it runs

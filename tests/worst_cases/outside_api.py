@@ -24,7 +24,7 @@ from readback import client_address, keys, programs
 from tests.support.commands import environment_with
 from tests.worst_cases.counting import WorstCase
 
-# Bytes of a form, of a head, and of the longest field of a head.
+# The sizes in bytes of a form, of a head, and of the longest field of a head.
 _FORM = 16_384
 _HEAD = 16_384
 _FIELD = 8_190
@@ -32,7 +32,7 @@ _REFUSALS = (ValueError, OSError, RecursionError)
 
 
 def repeat(unit: str, before: str = "", after: str = "") -> Callable[[int], str]:
-    """Return a factory of texts of this many characters between two others."""
+    """Return a function that repeats a unit to a given size, between two texts."""
 
     def make(size: int) -> str:
         return before + (unit * (size // len(unit) + 1))[:size] + after
@@ -67,7 +67,7 @@ def _attempt(run: Callable[[Any], object] | str, text: Any) -> None:
 
 
 def _addresses() -> Iterator[WorstCase]:
-    """Yield what a proxy or a client may send in a head."""
+    """Yield cases for the addresses, keys and programs in a head."""
     read = partial(client_address.forwarded_address, trusted_proxies=8)
     units = (",", "1,", ":", "[", "[1]:1")
     yield from _rows("X-Forwarded-For", read, _HEAD, *units)
@@ -79,7 +79,7 @@ def _addresses() -> Iterator[WorstCase]:
 
 
 def _forms() -> Iterator[WorstCase]:
-    """Yield what people may type into a form."""
+    """Yield cases for what people may type into a form."""
     units = ("a", "@", "a@", ",", "\n", '"', "'", "a@b,", "<a@b>; ")
     invited = "readback.cabinet.operators.admin:addresses_in"
     yield from _rows("invitations", invited, _FORM, *units)
@@ -115,7 +115,7 @@ def _search(text: str) -> object:
 
 
 def _requests() -> Iterator[WorstCase]:
-    """Yield heads of a request to the cabinet."""
+    """Yield cases for the heads of requests to the cabinet."""
     units = ("\\", "\\012", '"', ";", "a=b;", "=")
     yield from _rows("cookie", _cookies, 16_384, *units, before='a="', after='"')
     yield from _rows("browser", _browser, _FIELD, "Chrome", "a", "Linux")

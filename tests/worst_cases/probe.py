@@ -1,4 +1,4 @@
-"""What a server, a proxy or a person can send to make the probe work hardest.
+"""The input from a server, a proxy or a person that makes the probe work hardest.
 
 Each case runs the probe's code in this thread with an input of about n bytes.
 `test_work.py` counts the work.
@@ -28,7 +28,7 @@ from tests.worst_cases.counting import WorstCase
 
 # Larger inputs can reach the probe, but non-linear growth already shows at this size.
 SMALL = 2048
-# For code that does so little with each byte that repeated copies show only here.
+# For code that does little per byte: only this size shows repeated copying.
 LARGE = 65_536
 LONGEST_HEAD = 16_000
 
@@ -163,7 +163,7 @@ def der(tag: int, content: bytes) -> bytes:
 
 
 def certificate_with(unit: bytes) -> Shape:
-    """Return a certificate whose subject alternative names repeat a unit."""
+    """Return a factory of certificates whose alternative names repeat a unit."""
 
     def made(n: int) -> bytes:
         names = der(0x04, der(0x30, repeated(unit, n)))

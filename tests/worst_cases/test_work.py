@@ -1,4 +1,4 @@
-"""Work grows at most linearly with what is sent, whatever its shape.
+"""Work grows at most linearly with the size of the input, whatever its shape.
 
 Blocks of executed machine instructions are counted, not seconds. Each table of cases
 names the places where a stranger can send something, and the most expensive shapes

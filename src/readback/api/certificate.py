@@ -1,7 +1,7 @@
 """The certificate of the API: the TLS context, and when the certificate expires.
 
 OpenSSL goes on serving an expired certificate and only clients notice, so the expiry is
-logged and is a metric.
+logged and exported as a metric.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from pathlib import Path
 
 log = logging.getLogger("readback.api")
 
-# Certificates are usually renewed 30 days before they expire, so by then renewal has
-# failed.
+# Certificates are usually renewed 30 days before they expire, so if one expires this
+# soon, its renewal has probably failed.
 SOON = timedelta(days=14)
 _DAY_SECONDS = 86_400.0
 
@@ -32,7 +32,7 @@ def expiry(path: Path) -> int:
 
     OpenSSL has accepted the file, so it is used even if this parser rejects it.
     """
-    # This import takes a while.
+    # Imported here, because the import is slow and only needed with TLS.
     from cryptography.x509 import load_pem_x509_certificate
 
     try:

@@ -1,6 +1,6 @@
 """The API server: what its workers share, and what each worker runs.
 
-A worker is one process with one event loop and all listeners. It calls the periodic
+A worker is one process with one event loop and all listeners. It does the periodic
 work of its parts, and stops them in the right order.
 """
 
@@ -42,9 +42,9 @@ from readback.processes.lifecycle import API, SHORT_NOTICE_SECONDS, Lifecycle
 from readback.processes.shared_counters import rows_for
 from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 
-# The kernel's buffers per connection and direction; the kernel doubles this number. By
-# default, it would buffer several megabytes for a client that pipelines requests
-# without reading the answers.
+# The size of the kernel's buffer per connection and direction; the kernel doubles this
+# number. By default, it would buffer several megabytes for a client that pipelines
+# requests without reading the answers.
 _KERNEL_BUFFER_BYTES = 64 * 1024
 # In each iteration, the event loop accepts one connection per descriptor of a listening
 # socket. With several, it reads and answers several requests together, which takes a
@@ -54,9 +54,9 @@ _DESCRIPTORS = 4
 # more round trip.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
-# The total size of bodies that have not arrived completely; most arrive in one packet.
+# The maximum total size of incomplete bodies; most bodies arrive in one packet.
 _UNFINISHED_BYTES = 64 << 20
-# Files other than connections: about 30, plus refused connections.
+# Open files other than connections: about 30, plus refused connections.
 _RESERVED_FILES = 96
 # How many seconds a worker has to write the rest of the journal.
 _MARGIN_SECONDS = 10
@@ -65,7 +65,7 @@ _MARGIN_SECONDS = 10
 def api_server(
     config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
 ) -> Server:
-    """Return the server of the API. Its last listener is for the operator."""
+    """Return the server of the API. The last listener is for the operator."""
     programs.load()
     limiter = Limiter(config.key_rate, config.key_burst)
     return Server(

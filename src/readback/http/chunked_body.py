@@ -16,7 +16,7 @@ import re
 
 from readback.http.head import MALFORMED_REQUEST, REQUEST_TOO_LARGE, Refused
 
-# Chunks and trailer fields together. A line costs hundreds of times as much as a byte:
+# For chunks and trailer fields together. A line costs as much as hundreds of bytes:
 # decoding 32,768 one-byte chunks took 0.13 s, and decoding this many takes 2 ms.
 _MAX_CHUNKS = 512
 # The last chunk and the blank line count, too.

@@ -154,9 +154,9 @@ class Connection(asyncio.Protocol):
     def _work(self, outcome: Outcome | None = None) -> None:
         """Handle the current message as far as possible.
 
-        That ends when the message is done, or when bytes, room to write or the
-        handler's decision are missing. `outcome` is a decision that the handler has
-        made in the meantime. Further messages wait in the backlog.
+        Stop when the message is done, or has to wait for more bytes, for room to write
+        or for the handler's decision. `outcome` is a decision that the handler has made
+        in the meantime. Further messages wait in the backlog.
         """
         try:
             if outcome is not None:
@@ -317,9 +317,9 @@ class Connection(asyncio.Protocol):
         self._state = LINGER
         self._deadline = registry.linger_deadline
         self.waiting_since = registry.now
-        # RFC 9112 §9.6: closing both sides at once would reset a client that is still
-        # sending. A client that has announced its last request sends nothing more
-        # (§9.3).
+        # RFC 9112 §9.6: closing both sides at once would reset the connection while the
+        # client is still sending. After announcing its last request, it sends nothing
+        # more (§9.3).
         is_sending = last or self._buffer.unread > 0
         if self._received_eof or not is_sending:
             # Close after the answer has been written, together with other answers.
@@ -356,7 +356,7 @@ class Connection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._send(answer, last=True)
 
-    # Time and pace.
+    # Deadlines and flow control.
 
     def _time_out(self) -> None:
         if self._transport.is_closing():

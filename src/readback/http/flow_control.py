@@ -8,10 +8,10 @@ from time import monotonic
 
 # The maximum number of answers that are written together.
 WRITTEN_TOGETHER = 32
-# After our last answer, how long we read and drop what the client still sends.
+# How long we read and drop what the client still sends after our last answer.
 LINGER_SECONDS = 2.0
-# How long the backlog may run before the event loop looks for new bytes. It accepts few
-# new connections in between, so a longer time would delay many of them.
+# How long the backlog may run before the event loop looks for new bytes. The loop
+# accepts few connections each time, so a longer time would delay many of them.
 ROUND_SECONDS = 0.001
 
 # Handles one message; if more have arrived, it adds itself to the backlog again.
@@ -56,7 +56,7 @@ class Backlog:
 
 
 class PendingAnswers:
-    """Answers to requests that arrived together, which are written together.
+    """Collects the answers to requests that arrived together, to write them together.
 
     A write wakes the client's process, which is slow in a virtual machine; several
     writes in a row wake it only once. A connection has at most one answer here, because
@@ -97,7 +97,7 @@ class FlowControl:
         self._pending = pending
         # Whether the client reads what we write.
         self.writable = True
-        # When the connection is aborted because the client does not read.
+        # When to abort the connection because the client does not read.
         self.drain_deadline = inf
 
     def pause_writing(self, drain_deadline: float) -> None:

@@ -1,6 +1,6 @@
 """Parse and validate the head of one request, or refuse it.
 
-httptools (llhttp) implements the grammar; whatever it accepts against RFC 9112 is
+httptools (llhttp) implements the grammar; whatever it accepts that RFC 9112 forbids is
 refused here. The caller has already found the end of the head and limited its size.
 Nothing here knows about sockets, time or the product: the handler turns a refusal into
 an answer.
@@ -146,10 +146,10 @@ def parse(data: bytes, max_fields: int) -> Head:
 def check_beginning(part: bytes, *, is_start: bool = True) -> None:
     """Refuse a complete or partial head that contains an invalid byte.
 
-    That is a line feed or carriage return without the other (RFC 9112 §2.2), a control
-    character (RFC 9110 §5.5), or a first byte that cannot begin a method, as in a TLS
-    handshake. The first such byte decides, so the refusal does not depend on how the
-    head was split into packets.
+    A line feed or carriage return without the other is invalid (RFC 9112 §2.2), as are
+    control characters (RFC 9110 §5.5), and a first byte that cannot begin a method, as
+    in a TLS handshake. The first such byte decides, so the refusal does not depend on
+    how the head was split into packets.
     """
     if is_start and part[:1] not in _TOKEN_BYTES:
         raise Refused(
@@ -176,7 +176,7 @@ def refuse_too_large(window: bytes, max_bytes: int) -> NoReturn:
         _run_parser(line, window)
         detail = f"The head is larger than {max_bytes} bytes."
         raise Refused(HEADERS_TOO_LARGE, detail)
-    # RFC 9112 §3: 414 if the target of the request line does not end.
+    # RFC 9112 §3: 414 if the target of the request line is too long.
     if b"\r\n" not in window and b" " in window:
         detail = f"The request line is longer than {max_bytes} bytes."
         raise Refused(TARGET_TOO_LONG, detail)
@@ -247,7 +247,7 @@ def _check_host(head: Head, authority: bytes | None) -> None:
 
 
 def _check_transfer_coding(head: Head) -> None:
-    """Refuse any Transfer-Encoding but chunked, and in HTTP/1.0 that as well.
+    """Refuse any Transfer-Encoding but chunked; in HTTP/1.0, refuse chunked, too.
 
     RFC 9112 §6.1: a coding that we do not implement is 501; HTTP/1.0 has no transfer
     codings. If chunked is not the last coding, the message has no end, so it is 400

@@ -1,4 +1,4 @@
-"""What a head means for its request, and how a listener finds that out.
+"""What a head means for its request, and how a listener determines that.
 
 The heads of one program differ only in the key, in the addresses that proxies add, in
 the length of the body, and in fields that nothing reads. The meaning contains none of
@@ -89,7 +89,7 @@ class Heads(Generic[Info]):
 def complete(
     answer: bytes, meaning: Meaning[Any] | None, *, closing: bool, bodiless: bool
 ) -> bytes:
-    """Return the bytes that are sent for an answer of the handler."""
+    """Return a handler's answer as it is sent, with the Connection header if needed."""
     if closing:
         # RFC 9112 §9.6: announce that we will close the connection.
         answer = answer.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)

@@ -1,4 +1,4 @@
-"""Bytes that have arrived but have not been read yet, and how to read a message.
+"""Received bytes that have not been read yet, and how to read messages from them.
 
 Finds the end of a head and limits its size; `head.py` decides what a head means.
 """

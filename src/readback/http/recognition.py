@@ -5,10 +5,10 @@ This is only an accelerator: `RecognisedHeads.understand` returns exactly what
 
 A pattern recognises the heads of one program. It repeats a head that was parsed, except
 for the values that vary: the key, the addresses and the length, which are its groups,
-and the values of fields that nothing reads. All of it is possessive, so no byte is
-looked at twice.
+and the values of fields that nothing reads. All its quantifiers are possessive, so no
+byte is looked at twice.
 
-Patterns are only made from heads whose key was accepted, so requests without a key
+Patterns are only made from heads whose key was accepted, so requests without such a key
 neither create nor evict any. No pattern contains a key.
 """
 
@@ -55,7 +55,7 @@ _GROUP_LINES = {
 _GROUP_NAMES = ("key", "addresses", "length")
 # Any value of a field that nothing reads.
 _ANY_VALUE = rb"[\t\x20-\x7e]*+"
-# What matches a head, the numbers of its groups, and the meaning of the head.
+# `fullmatch` of a pattern, the numbers of its groups, and the meaning of its heads.
 _Pattern = tuple[
     Callable[[bytes], re.Match[bytes] | None], tuple[int, ...], Meaning[Info]
 ]
@@ -71,11 +71,11 @@ class RecognisedHeads(Heads[Info]):
         read_fields: frozenset[bytes],
         contains_secret: Callable[[bytes], bool],
     ) -> None:
-        """If there is a plain key, `describe` must read only these fields."""
+        """If there is a plain key, `describe` must read only `read_fields`."""
         super().__init__(describe, max_fields)
         self._read_fields = _READ_FIELDS | read_fields
         self._contains_secret = contains_secret
-        # By User-Agent, or None without one. Few programs have the same.
+        # By User-Agent, or by None if there is none. Few programs share one.
         self._patterns: dict[bytes | None, list[_Pattern[Info]]] = {}
         self._count = 0
         self._left = _MADE_PER_TICK
@@ -105,7 +105,7 @@ class RecognisedHeads(Heads[Info]):
         if len(alike) == _MAX_PER_PROGRAM:
             del alike[0]
             self._count -= 1
-        # Numbers are faster than names.
+        # Groups are found faster by number than by name.
         groups = tuple(pattern.groupindex[group] for group in _GROUP_NAMES)
         alike.append((pattern.fullmatch, groups, meaning))
         self._count += 1
@@ -125,7 +125,7 @@ class RecognisedHeads(Heads[Info]):
             name = field.lower()
             if name in _GROUPS:
                 found = _GROUP_LINES[name].fullmatch(line)
-                # A field that is repeated has no group either.
+                # The value has an unusual form, or the field is repeated.
                 if found is None or name not in absent:
                     return None
                 _, group, values = absent.pop(name)

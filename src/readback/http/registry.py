@@ -28,7 +28,7 @@ class ManagedConnection(RequestOrigin, Protocol):
     """What the registry needs to know about a connection."""
 
     opened_at: float
-    # When it began to wait for its client; `inf` if it is not waiting for it.
+    # When the connection began to wait for its client; `inf` if it is not waiting.
     waiting_since: float
 
     def check(self, now: float) -> None:
@@ -76,7 +76,7 @@ class ConnectionRegistry:
     ) -> None:
         self.handler = handler
         self.limits = limits
-        # Maps an address to what is limited; for IPv6, that is a network.
+        # Returns the network of an address. The limit per address counts networks.
         self._network_of = network_of
         self.heads = heads or Heads(handler.describe, limits.head_fields)
         self.max_head = limits.head_bytes
@@ -132,7 +132,7 @@ class ConnectionRegistry:
 
     def hold_body(self, connection: ManagedConnection, size: int) -> None:
         """Note how much of a body has arrived; if all together are too large, abort the
-        oldest.
+        connection of the oldest.
         """
         self._unfinished_bytes += size - self.unfinished.get(connection, 0)
         self.unfinished[connection] = size

@@ -1,4 +1,4 @@
-"""The states of a connection, and what leads from one to another.
+"""The states of a connection, and what leads from one state to another.
 
     state      what happens                      next state   who answers
     ---------  --------------------------------  -----------  -----------------
@@ -31,11 +31,11 @@
 
 If more bytes have arrived when a message is done, QUEUED follows instead of HEAD. After
 an answer with `Connection: close`, LINGER follows instead; if the client asked for it,
-and no more bytes have arrived, the connection is closed at once. An exception of ours
-leads to LINGER, answered by fail. When a deadline passes, a begun head or body leads to
-LINGER, answered by refuse; QUEUED, DECIDING and ANSWERING have none; others are closed.
-When the client sends its end (FIN), these three go on to their answer, and others are
-closed. A client that does not read its answers is aborted.
+and no more bytes have arrived, the connection is closed at once. An exception in our
+code leads to LINGER, answered by fail. QUEUED, DECIDING and ANSWERING have no deadline,
+and the answer is sent even after the client's FIN. In other states, FIN closes the
+connection. So does a deadline, unless a head or body is unfinished: that leads to
+LINGER, answered by refuse. If the client does not read, the connection is aborted.
 """
 
 # Plain integers, because an Enum costs a microsecond per message.

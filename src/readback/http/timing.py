@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import chain, repeat
 from random import random
 
-# One request in this many is measured.
+# On average, one request in this many is measured.
 SAMPLED = 64
 # `tcpi_last_data_recv` of <linux/tcp.h>, in milliseconds. It is as precise as the
 # kernel's tick, which is 1 to 10 ms.
@@ -22,11 +22,11 @@ _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 
 
 class Untimed(bytes):
-    """An answer that was delayed on purpose, and is not measured."""
+    """An answer that was delayed on purpose and is therefore not measured."""
 
 
 class Timing:
-    """Measures a random sample of a listener's requests; without `note`, none."""
+    """Passes the times of a random sample of requests to `note`, if there is one."""
 
     def __init__(self, note: Callable[[int], None] | None = None) -> None:
         self._note = note

@@ -1,4 +1,4 @@
-"""Child processes: forking one, what it inherits, and how it ends with its parent."""
+"""Child processes: how they are forked, what they inherit, and how they end."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Whether the whole service is stopping, and whether balancers must hear of it first.
+"""Whether the whole service is stopping, and whether balancers must be told first.
 
 A worker that is told to stop cannot know whether other workers take over (a reload) or
 the service ends. The manager writes that here before it signals the workers. It also
@@ -65,7 +65,7 @@ class Lifecycle:
     def answer_check(self) -> bool:
         """Record a readiness check; return whether the service is ready.
 
-        Recording comes first, so that a stop that begins at this moment gives notice.
+        The check is recorded first, so that a stop at this moment still gives notice.
         """
         self._values[_LAST_CHECK] = time.monotonic()
         return not self.is_stopping

@@ -37,7 +37,7 @@ def turn_away(listener: socket.socket) -> None:
     handshake that is under way is completed; its connection needs `let_in` once it is
     accepted.
     """
-    with suppress(OSError):  # otherwise a few clients are reset
+    with suppress(OSError):  # if this fails, a few clients are reset
         if listener.family == socket.AF_UNIX:
             listener.shutdown(socket.SHUT_RD)
         elif sys.platform == "linux":
@@ -74,7 +74,7 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
 
 def refuse(listener: socket.socket) -> None:
     """Close a listening socket for all processes, including one that hangs."""
-    with suppress(OSError):  # another process was faster, or the system lacks this
+    with suppress(OSError):  # done by another process, or not supported
         listener.shutdown(socket.SHUT_RD)
 
 

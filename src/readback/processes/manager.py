@@ -1,7 +1,7 @@
 """The manager starts, replaces, reloads and stops the workers of the API and cabinet.
 
-It handles no requests, and imports neither of the two. One loop handles signals and
-looks after the workers.
+It handles no requests, and imports neither the API nor the cabinet. One loop handles
+signals and looks after the workers.
 
     a worker is   it has reported   if it ends by itself   it is told to stop
     ------------  ----------------  ---------------------  -----------------------------
@@ -36,9 +36,9 @@ if TYPE_CHECKING:  # commands other than `serve` must not load the event loop
 log = logging.getLogger("readback.processes")
 
 _ROUND_SECONDS = 0.5
-# The interval while a worker starts.
+# The interval between rounds while a worker starts.
 _SHORT_ROUND_SECONDS = 0.02
-# A worker that has not reported for this long hangs.
+# A worker that has not reported for this long is considered to hang.
 _SILENT_SECONDS = 30.0
 # GNU timeout sends its signal twice, to the process and to its process group.
 _SAME_SIGNAL_SECONDS = 0.5
@@ -55,7 +55,7 @@ class WorkerProcess:
     row: int
     pid: int
     started_at: float
-    # When it was told to stop, or 0.
+    # When this worker was told to stop, or 0.
     leaving_since: float = 0.0
     is_killed: bool = False
 
@@ -64,11 +64,11 @@ class WorkerProcess:
 
     @property
     def reported_at(self) -> float:
-        """When it last reported; 0 before it is up."""
+        """When this worker last reported; 0 before it is up."""
         return self.counters.get(REPORTED_AT) / 1000
 
     def is_overdue(self) -> bool:
-        """Return whether it hangs, or takes too long to stop."""
+        """Return whether this worker hangs or takes too long to stop."""
         now = time.monotonic()
         if self.leaving_since:
             return now - self.leaving_since > self.server.stop_seconds
@@ -122,7 +122,7 @@ class WorkerGroup:
         return [row for row in rows if row not in taken]
 
     def dismiss_old(self) -> None:
-        """Once all new workers are up, stop the old ones that are up, too."""
+        """Once all new workers are up, stop each old one that is up."""
         current = self.current()
         if sum(bool(each.reported_at) for each in current) < self.server.workers:
             return
@@ -151,7 +151,7 @@ class WorkerGroup:
         return self._pause
 
     def idle_seconds(self) -> float:
-        """Return for how long there will be nothing to do unless a signal arrives."""
+        """Return how long to wait for a signal before the next round."""
         if not all(worker.reported_at for worker in self.workers):
             return _SHORT_ROUND_SECONDS
         pause = self._next_start - time.monotonic()

@@ -49,7 +49,7 @@ def counters_by(
 
 
 def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> Metric:
-    """Return a histogram, given how many values are in each bucket and their sum."""
+    """Return a histogram, given the counts of its buckets and the sum of all values."""
     below = 0
     buckets = []
     for bound, count in counts:

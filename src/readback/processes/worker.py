@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 MOMENT_SECONDS = 0.05
 # How often a worker does its periodic work.
 TICK_SECONDS = 0.5
-# For how long waiting connections are accepted after new ones were turned away.
+# How long waiting connections are accepted while new ones are turned away.
 _QUEUE_SECONDS = 1.0
 
 
@@ -51,7 +51,7 @@ class Server:
     prepare_service: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        # Whether no other process listens on these sockets after the server stops.
+        # Whether no other service, such as systemd, listens on these sockets.
         self.owns_listeners = all(map(listening.is_ours, self.listeners))
 
 
@@ -62,7 +62,7 @@ class Connections(Protocol):
         """Close each connection after its next answer."""
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """Close idle connections after the notice, and all others in time."""
+        """Close idle connections after the notice, and all others within this time."""
 
 
 class Worker(ABC):
@@ -186,7 +186,7 @@ class Worker(ABC):
         self._notice_stop()
 
     def _notice_stop(self) -> None:
-        if os.getppid() != self._manager:  # no one will replace this worker
+        if os.getppid() != self._manager:  # the manager has ended
             self.lifecycle.stop()
         if self.lifecycle.is_stopping:
             self.stopping.set()

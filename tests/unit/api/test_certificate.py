@@ -1,4 +1,4 @@
-"""When the API's certificate expires."""
+"""The expiry of the API's certificate: how it is read and when it is logged."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

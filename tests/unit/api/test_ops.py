@@ -1,4 +1,4 @@
-"""The strict check, the status and the metrics: one answer for all workers."""
+"""The strict check covers all workers, and the status says what does not work."""
 
 import json
 import time

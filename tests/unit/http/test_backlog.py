@@ -1,4 +1,4 @@
-"""Clients that send many requests at once share the time with others.
+"""Clients that send many requests at once leave time for other clients.
 
 The connections are real. The test runs the event loop step by step and owns the clock,
 so it decides how long each answer takes.

@@ -1,4 +1,4 @@
-"""A chunked body is decoded exactly as by llhttp, however the bytes are split."""
+"""An accepted chunked body is decoded as by llhttp, however its bytes are split."""
 
 from collections.abc import Iterable
 

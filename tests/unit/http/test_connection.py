@@ -10,7 +10,7 @@ from tests.support.work import ManualLoop, StoringTransport
 
 from readback.http.connection import Connection
 
-# The second request is recognised by its head.
+# From the second request on, heads are recognised instead of parsed.
 REPETITIONS = 3
 SECRET = b"zyzzyva-in-the-body"
 
@@ -65,9 +65,9 @@ def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
 def test_answers_are_written_before_the_event_loop_closes_the_connection(
     connection: Connection, loop: ManualLoop
 ) -> None:
-    """Over TLS, it closes when the client does, even if other requests are waiting."""
+    """With TLS, the event loop closes when the client does, even if requests wait."""
     answer_until_recognised(connection, loop, post_body(b"x"))
-    written = at_answer(connection, 0, connection.abort)  # only collects
+    written = at_answer(connection, 0, connection.abort)  # never called
     connection.data_received(post_body(b"x") * 2)
     assert not written
     connection.eof_received()

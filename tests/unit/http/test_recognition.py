@@ -71,7 +71,7 @@ def head_with(lines: list[bytes]) -> bytes:
 
 
 def assert_read_alike(lines: list[bytes], known: RecognisedHeads[Info]) -> None:
-    """Check that a head is read as a new one, and learn from it if it is valid."""
+    """Check that a head is read as if it were parsed; learn from it if it is valid."""
     data = head_with(lines)
     said = said_by_head(data, PARSED)
     assert said_by_head(data, known) == said
@@ -83,7 +83,7 @@ def assert_read_alike(lines: list[bytes], known: RecognisedHeads[Info]) -> None:
 KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
 
 
-# Lines that no program sends; some of them are refused.
+# Unusual lines; some of them are refused.
 ODD_LINES = [
     b"Authorization: bearer alice",
     b"Authorization:  Bearer alice",
@@ -272,7 +272,7 @@ def test_what_must_not_be_kept_is_parsed_each_time(lines: list[bytes]) -> None:
 
 def test_heads_designed_to_differ_use_little_memory() -> None:
     known = heads()
-    made = 8  # tracing the memory of all would take long
+    made = 8  # tracing the memory of all patterns would take too long
     fields = 36
     width = 1000 // fields - 10
     many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))

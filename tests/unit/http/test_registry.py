@@ -20,7 +20,7 @@ class Handler:
 
 
 class Checked:
-    """A connection that records its checks, which raise the error if there is one."""
+    """A connection that records each check, and raises `error` if there is one."""
 
     address = ""
 
@@ -71,7 +71,7 @@ def test_connections_are_counted_by_network():
 
 
 class Waiting(Checked):
-    """A connection that has been waiting for its client since this time."""
+    """A connection that has been waiting for its client since `waiting_since`."""
 
     def __init__(self, name: str, waiting_since: float = inf) -> None:
         self.seen: list[str] = []

@@ -1,4 +1,4 @@
-"""When a worker uses the database, and what for: one coroutine decides.
+"""One coroutine decides when a worker uses the database, and for what.
 
 Only a request whose key is not known yet waits for the database. All known keys are
 refreshed twice a second, and usage and journal are written in batches. So the load on
@@ -8,7 +8,7 @@ requests.
 The coroutine does one small piece of work at a time, the most urgent first, so a flood
 of unknown keys delays neither the refresh nor the journal. Statements run in the
 database thread while the event loop handles requests. An exception ends only the
-current piece.
+current piece of work.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ log = logging.getLogger("readback.api")
 
 Result = TypeVar("Result")
 
-# If a refresh takes longer than this, the thread is stuck.
+# If a refresh takes longer than this, the thread is considered stuck.
 STUCK_SECONDS = 5.0
 STOP_SECONDS = 5.0
 # The interval between look-ups, so that a flood of unknown keys causes at most a
@@ -99,7 +99,7 @@ class Database:
         self._asked.append(digest)
 
     def tick(self, known: list[bytes], now: float, wall: float) -> None:
-        """Refresh the known keys and write what is due, unless that is under way.
+        """Refresh the known keys and write what is due, unless that is still under way.
 
         The two are independent, so a long journal does not delay a revocation.
         """
@@ -121,7 +121,7 @@ class Database:
         return len(self._journal) + len(self._batch)
 
     async def stop(self) -> None:
-        """Write the rest, within a limited time."""
+        """Write what is left, within a limited time."""
         self._is_stopping = True
         if self._closing:
             self._closing.cancel()
@@ -247,7 +247,7 @@ class Database:
         """Write unmatched requests, and from time to time delete old ones.
 
         Requests that cannot be written are dropped. After an error, every tick tries to
-        delete, because it may be hours until there is something to write.
+        delete: only a success ends the error, and the next write may be hours away.
         """
         self._unmatched_are_due = False
         counts = self._unmatched.fetch()

@@ -9,7 +9,7 @@ from typing import Any
 
 from readback.config import Config
 
-# How long to wait for a lock; the next tick tries again.
+# How long to wait for a lock. After that, the next tick tries again.
 _BUSY_SECONDS = 0.2
 # How long PostgreSQL may take to accept a connection and to answer a statement.
 _CONNECT_SECONDS = 2
@@ -40,9 +40,9 @@ class Sqlite:
     placeholder = "?"
     # This locks the whole database for writing, so rows need no locks.
     begin = "BEGIN IMMEDIATE"
-    # Ends a SELECT that locks its rows, and leaves out those that others have locked.
+    # The end of a SELECT that locks its rows and skips rows that others have locked.
     lock_skip_locked = ""
-    # When a key expires, in Unix time; 0, if the column contains something else.
+    # When a key expires, in Unix time; 0 if the column does not contain a time.
     expires_at = (
         "iif(k.expires_at IS NULL, NULL, "
         "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), 0))"
@@ -79,7 +79,7 @@ class Sqlite:
         return connection
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        """Return a condition that a column is one of many digests, and its values."""
+        """Return an SQL expression that matches any of the digests, and its values."""
         return f"IN ({marks(digests)})", digests
 
     def moment(self, at: float) -> str:
@@ -94,7 +94,7 @@ class Sqlite:
         return _sqlite_kind(error) == "BUSY"
 
     def reason(self, error: Exception) -> str:
-        """Return what is wrong, for operators, without any value from a statement."""
+        """Describe an error for operators, without any value from a statement."""
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         sentence = self._REASONS.get(_sqlite_kind(error))
         return f"{sentence} ({name})" if sentence else name
@@ -170,7 +170,7 @@ def marks(values: Iterable[Any]) -> str:
 
 
 def _sqlite_kind(error: Exception) -> str:
-    """Return FULL for SQLITE_FULL, IOERR for SQLITE_IOERR_WRITE."""
+    """Return the kind of error, such as IOERR for SQLITE_IOERR_WRITE."""
     name: str = getattr(error, "sqlite_errorname", "")
     return name.removeprefix("SQLITE_").partition("_")[0]
 

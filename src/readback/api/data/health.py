@@ -1,7 +1,7 @@
 """Whether this worker can read from the database and write to it.
 
-`database.py` reports, `ops.py` asks, and each change is logged once. Unexpected errors
-in the periodic work are reported here as well. None of this affects requests.
+`database.py` reports errors, `ops.py` shows them, and each change is logged once.
+Unexpected errors in the periodic work are reported, too. Requests are not affected.
 """
 
 import logging
@@ -35,7 +35,7 @@ class DependencyStatus:
         self._set_gauge(1)
 
     def failed(self, reason: str, *, busy: bool = False) -> None:
-        """Note an error; if another process is writing, only a lasting one counts."""
+        """Note an error. If another process is writing, only a lasting error counts."""
         if busy:
             self._busy_since = min(self._busy_since, now := time.monotonic())
             if now - self._busy_since < BUSY_SECONDS:
@@ -52,7 +52,7 @@ class DependencyStatus:
 
 
 class Health:
-    """The uses of the database: read keys, write usage and journal, and the rest."""
+    """The status of each use of the database, and of the periodic work."""
 
     def __init__(self, counters: WorkerCounters) -> None:
         self.reading = DependencyStatus(

@@ -1,8 +1,8 @@
-"""The outcomes of requests, counted: identical ones are merged until they are written.
+"""Count the outcomes of requests; identical ones are merged until they are written.
 
-An outcome is written at the next tick for the first few times, and then once per
+The first few times, an outcome is written at the next tick; after that, once per
 interval. So the number of a key's rows depends on how many different outcomes it has,
-not on how long or how often it is used, nor from how many addresses.
+not on how long, how often or from how many addresses it is used.
 
 Only the event loop uses a journal. An event never contains a text, a body or a key.
 Keys are identified by their digests, because a restore may change ids.
@@ -25,12 +25,12 @@ AT_ONCE = 3
 # out, so that outcomes merge and counts stay exact. If twice as many are waiting,
 # further ones are dropped.
 MAX_TALLIES = 15_000
-# How many are closed before other work gets its turn; this takes a millisecond.
+# How many tallies are closed in one step, which takes a millisecond.
 _CLOSED_AT_A_TIME = 100
 
 
 class Event(NamedTuple):
-    """One outcome of one key's requests, as its owner sees it."""
+    """One outcome of a key's requests, as the key's owner sees it."""
 
     digest: bytes
     endpoint: str
@@ -62,7 +62,7 @@ class Tally:
 
     def __init__(self, event: Event, merges: bool = False) -> None:
         self.event = event
-        # Whether it also counts events that differ in details.
+        # Whether this tally also counts events that differ in details.
         self.merges = merges
         self.open = True
         # The address of all requests, or SEVERAL_ADDRESSES. While the tally is open, it
@@ -70,7 +70,7 @@ class Tally:
         # differs.
         self.sender = SEVERAL_ADDRESSES if merges else ""
         self.requests = 0
-        # How many of them the metrics include, and when the last of these was added.
+        # How many of these requests are in the metrics, and when the last were added.
         self.counted = 0
         self.at = 0.0
         # When the event may again be written as often as a new one (a GCRA, see
@@ -90,7 +90,7 @@ class Tally:
         self.answer_bytes = answer_bytes
 
     def take(self) -> "Tally":
-        """Return what was counted as a closed tally, and begin again."""
+        """Return the counts so far as a closed tally, and start again from 0."""
         taken = Tally(self.event, self.merges)
         taken.open = False
         taken.sender = _address(self.sender)
@@ -126,7 +126,7 @@ class Journal:
             pass
 
     def close_in_parts(self, now: float, wall: float) -> Iterator[None]:
-        """Do the same in steps, because thousands of tallies take a while."""
+        """Do what `close` does, in steps, because thousands of tallies take a while."""
         tallies = [tally for own in self._keys.values() for tally in own.values()]
         for number, tally in enumerate(tallies, 1):
             self._close(tally, now, wall)
@@ -159,7 +159,7 @@ class Journal:
     def _begin(self, event: Event, own: dict[Event, Tally]) -> Tally:
         """Return a new tally, or one that the event shares with similar events."""
         is_crowded = len(self) + self._open >= MAX_TALLIES
-        # The pages show no more rows than that.
+        # The pages show no more than JOURNAL_ROWS rows.
         merges = is_crowded or len(own) >= JOURNAL_ROWS
         if merges:
             event = event.plain
@@ -195,7 +195,7 @@ class Journal:
         self._open -= 1
 
     def _keep(self, tally: Tally) -> None:
-        """Store a closed tally; identical events of one hour merge."""
+        """Store a closed tally, or add it to one of the same event and hour."""
         hour = int(tally.at // 3600)
         held = self._closed.get((tally.event, hour))
         if held is not None:

@@ -1,6 +1,6 @@
 """The keys that this worker knows, and the requests that wait for other keys.
 
-`database.py` refreshes all records twice a second, so whoever holds a record sees a
+`database.py` refreshes all records twice a second, so code that holds a record sees a
 current `accepted`. Only the event loop uses a keyring.
 
 Keys are identified by their digests, because a restore may change ids.
@@ -20,7 +20,7 @@ IDLE_SECONDS = 60.0
 UNAVAILABLE_SECONDS = 3.0
 # How long a request waits for its key to be looked up before it gets 503.
 WAIT_SECONDS = 2.0
-# How many keys that do not exist are remembered, until the next tick.
+# How many non-existent keys are remembered until the next tick.
 MAX_ABSENT = 10_000
 
 
@@ -39,7 +39,7 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # What answers its requests. `Any`, because `exchange.py` imports this module.
+        # Answer the key's requests. `Any`, because `exchange.py` imports this module.
         self.exchanges: dict[Any, Any] = {}
         # How many requests of a rehearsal key are waiting.
         self.waiting = 0
@@ -151,7 +151,7 @@ class Keyring:
                 self._absent.add(digest)
             return None
         if record is None and digest not in self._waiting:
-            return None  # it was forgotten in the meantime
+            return None  # the key was forgotten in the meantime
         # Another key may have taken the slot.
         slot = self._limiter.slot(digest, row.last_created)
         if record is None:
@@ -166,7 +166,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
-            record.exchanges.clear()  # they refer to the record, too
+            record.exchanges.clear()  # each of them refers to the record
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:

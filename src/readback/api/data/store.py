@@ -1,7 +1,7 @@
 """The SQL statements of the API, for SQLite and PostgreSQL.
 
 The cabinet's migrations own the tables; a test runs each statement on both databases.
-Statements have `?` as placeholder, and handle many rows at once; `dialects.py` knows
+Statements use `?` as a placeholder and handle many rows at once; `dialects.py` contains
 the differences between the databases. Only the database thread uses a store.
 """
 
@@ -98,7 +98,7 @@ INSERT INTO cabinet_unmatchedrequest (network, at, endpoint, code, detail, user_
     requests)
 VALUES {rows}
 """
-# Rows that another worker is deleting are locked, and skipped.
+# Rows that another worker is deleting are locked, so they are skipped.
 _DELETE_UNMATCHED = """
 DELETE FROM cabinet_unmatchedrequest WHERE id IN (
     SELECT id FROM cabinet_unmatchedrequest
@@ -133,7 +133,7 @@ class Store:
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
-        # Identify this worker, and its next batch.
+        # These identify this worker and its next batch.
         self._writer = randrange(1 << 63)
         self._batch = 1
         # The part of the batch that the last attempt had to leave out.
@@ -208,7 +208,7 @@ class Store:
     ) -> None:
         found = self._fetch(_NETWORK_KEY, ())
         if not found:
-            return  # only if someone has emptied the tables
+            return  # someone has emptied the tables
         network_key = bytes(found[0][0])
         at = self._dialect.moment(wall)
         rows = []
@@ -219,9 +219,9 @@ class Store:
         self._run_rows(_UNMATCHED, rows)
 
     def delete_unmatched(self, wall: float) -> None:
-        """Delete unmatched requests that are too old or too many.
+        """Delete unmatched requests that are too old, and the oldest above the limit.
 
-        Rows in the future were written while a clock was wrong.
+        Rows from the future were written while a clock was wrong; delete them, too.
         """
         moment = self._dialect.moment
         seconds = contract.UNMATCHED_SECONDS

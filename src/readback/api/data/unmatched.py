@@ -1,8 +1,8 @@
 """Unmatched requests: those without an accepted key, which no journal contains.
 
-Somebody who waits for their first request sees those from their own network. The event
-loop counts a limited number and drops the rest of a flood; `database.py` writes the
-rows and deletes them after a few minutes. No text and no key is kept.
+People who are waiting for their first request see those from their own network. The
+event loop counts a limited number and drops the rest of a flood; `database.py` writes
+the rows and deletes them after a few minutes. No text and no key is kept.
 """
 
 from collections import Counter
@@ -35,12 +35,12 @@ class UnmatchedRequests:
     def count(
         self, address: str, endpoint: str, code: str, detail: str, user_agent: str
     ) -> None:
-        # A plain tuple needs no call; in a flood, this runs for every request.
+        # A plain tuple is faster; in a flood, this runs for every request.
         request = (address, endpoint, code, detail, user_agent)
         counts = self._counts
         if request in counts:
             counts[request] += 1
-        # unix sockets have no address, and no address may use up the capacity alone.
+        # A unix socket has no address. No single address may use up the capacity.
         elif (
             len(counts) < self._capacity
             and address

@@ -1,1 +1,1 @@
-"""The contract: how each request is answered, from what is in memory."""
+"""The contract: how each request is answered from data in memory."""

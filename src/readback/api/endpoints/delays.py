@@ -14,7 +14,7 @@ GoOn = Callable[[], None]
 
 
 class Delays:
-    """All delayed requests of a worker, so that a stop can end their waits."""
+    """All delayed requests of a worker; `stop` ends their waits."""
 
     def __init__(self) -> None:
         self._waiting: dict[GoOn, tuple[Record, asyncio.TimerHandle]] = {}

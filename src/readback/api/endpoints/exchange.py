@@ -48,7 +48,7 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """What types can express of the contract; a test compares the two."""
+    """The part of the contract that types can express; a test compares the two."""
 
     model: Literal["vendor-cabinet-preview-echo"]
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
@@ -100,7 +100,7 @@ class Exchange:
         self._succeeded = _NO_TALLY
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
-        """Return what reads the body, or a refusal."""
+        """Return this exchange, which answers once the body is read, or a refusal."""
         return self if self._record.accepted else self._refuse_key(size)
 
     def answer(self, body: bytes) -> bytes:
@@ -160,7 +160,7 @@ class Exchange:
 
 
 class Chat(Exchange):
-    """Reads one message back."""
+    """POST /v1/chat/completions: answers with the text of the one message."""
 
     __slots__ = ()
 

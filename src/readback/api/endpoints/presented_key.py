@@ -86,7 +86,7 @@ def explain_invalid(key: bytes) -> str:
     why = keys.why_invalid(key)
     if why is None:
         return ""
-    # If it looks right, it has a typo or is made up, and there is nothing to add.
+    # A key that looks right has a typo or is made up; there is nothing to add.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
     return mistake or f"This is not a valid key: {why}."
@@ -141,9 +141,7 @@ def _explain_other_service(key: bytes) -> str:
 
 
 def _elsewhere(head: Head) -> str:
-    """Explain that the Authorization header is missing; the key may be in another
-    field.
-    """
+    """Return advice for a missing Authorization header; a key may be elsewhere."""
     for name, values in head.fields.items():
         if name in _OTHER_FIELDS:
             not_read = f"The key in {name.decode().title()} is not read."

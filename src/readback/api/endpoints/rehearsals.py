@@ -1,6 +1,6 @@
 """Requests of rehearsal keys: each takes the next step of the key's pattern.
 
-Real refusals come first and take no step. After them, a step applies whatever the body
+Real refusals come first and take no step. Otherwise, a step applies whatever the body
 is: the failure is sent, or the wait begins, before the body is read.
 """
 
@@ -49,7 +49,7 @@ class _Rehearsal(Exchange):
         return Untimed(super().answer(body))
 
     def _go_on(self, size: int, origin: RequestOrigin) -> None:
-        """Continue after a wait, in which the key may have been revoked."""
+        """Continue after a wait, during which the key may have been revoked."""
         is_accepted = self._record.accepted
         origin.resume(self if is_accepted else Untimed(self._refuse_key(size)))
 

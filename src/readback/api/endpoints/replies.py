@@ -1,6 +1,6 @@
-"""Render answers as bytes: the success, and every refusal.
+"""Render answers as bytes, both successful ones and refusals.
 
-Whatever is the same in many answers is rendered beforehand, at startup or at each tick.
+Parts that many answers share are rendered in advance, at startup or at each tick.
 No byte of a request is copied into a header.
 """
 
@@ -38,15 +38,15 @@ def _usage(tokens: int) -> bytes:
     ) % (tokens, tokens, tokens + tokens)
 
 
-# A success, split where answers differ. Every `created` has ten digits, so the length
-# of an answer follows from the length of its text.
+# A successful answer, split where answers differ. Every `created` has ten digits, so
+# the length of an answer follows from the length of its text.
 _MIDDLE = (
     b'","object":"chat.completion","created":%%d,"model":"%b","choices":'
     b'[{"index":0,"message":{"role":"assistant","content":'
 ) % MODEL.encode()
 _AFTER_ID = b'\r\nContent-Length: %d\r\n\r\n{"id":"'
 _FIXED_SIZE = len(b'{"id":"') + _ID_LENGTH + len(_MIDDLE % EARLIEST_CREATED)
-# The end of a success, by the size of its text.
+# The end of a successful answer, by the size of its text.
 _USAGE = [_usage(0)]
 for _tokens in range(1, -(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1):
     _USAGE += [_usage(_tokens)] * BYTES_PER_TOKEN
@@ -61,13 +61,13 @@ class Replies:
         self.tick(0.0)
 
     def tick(self, wall: float) -> None:
-        """Render what contains the date; called at least once a second."""
+        """Render the parts that contain the date; called at least once a second."""
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
 
     def completion(self, text: bytes, size: int, created: int) -> bytes:
-        """Return a success. `text` is JSON, `size` the size of the decoded text."""
+        """Return a successful answer. `text` is JSON, `size` its size when decoded."""
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))
@@ -119,7 +119,7 @@ class Replies:
 
 def _draw_ids() -> list[bytes]:
     """Return many random UUIDs at once; each statement handles all of them."""
-    # Eight groups of four digits each. Some of the dashes are removed at the end.
+    # A UUID is eight groups of four digits. Some of the dashes are removed at the end.
     text = bytearray(os.urandom(16 * _IDS_AT_ONCE).hex("-", 2) + "-", "ascii")
     for place in (4, 29, 34, 39):
         text[place::40] = b"x" * _IDS_AT_ONCE

@@ -141,12 +141,11 @@ class Api:
     def _not_found(
         self, info: RequestInfo, found: Found, sender: str, size: int
     ) -> bytes:
-        """Refuse a request, and note that in the journal of its key, if it has one."""
+        """Refuse a request, and note that in the journal of its key if it has one."""
         code = "not_found"
         detail = info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:
-            # The probe sends these on purpose, and nobody needs to find them among
-            # unmatched requests.
+            # The probe sends these on purpose, so they are not shown as unmatched.
             if detail != PROBE.sentence:
                 agent = info.user_agent
                 address = address_in(sender)

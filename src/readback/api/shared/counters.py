@@ -1,4 +1,4 @@
-"""What the API's workers count, in memory that they share."""
+"""The counters of the API's workers, in memory that they share."""
 
 from math import inf
 
@@ -6,7 +6,7 @@ from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters
 from readback.rehearsal import REHEARSED
 
-# The table `API` says what each number means.
+# The table `API` describes each of these counters.
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS, REHEARSED)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)

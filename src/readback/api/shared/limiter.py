@@ -3,10 +3,10 @@
 The table is mapped before the workers are forked. Each key has a slot with four
 numbers. A worker locks the slot while it changes it, for about a microsecond.
 
-The lock is on one byte of an empty file. When a process ends, the kernel releases its
+A lock covers one byte of an empty file. When a process ends, the kernel releases its
 locks, so a killed worker delays no one. A worker that is paused keeps its lock; others
 wait for at most LOCK_SECONDS and then go on without it. When the paused worker
-continues, it may set one slot back, once.
+continues, it may overwrite one slot with older numbers, once.
 """
 
 import mmap
@@ -22,11 +22,11 @@ from readback.contract import CREATED_LEAD_SECONDS, EARLIEST_CREATED
 
 # 8 MiB of address space; pages that are never touched take no memory.
 SLOTS = 262_144
-# The slot's owner, when its bucket is full again (monotonic time), the last `created`,
-# and how many steps a rehearsal key has taken.
+# The numbers of a slot: its owner, when its bucket is full again (monotonic time), the
+# last `created`, and how many steps a rehearsal key has taken.
 _NUMBERS = 4
-# How many slots a key may use. If all are taken, it takes over the slot of the key that
-# has been inactive longest.
+# How many slots are tried for a key. If all are taken, the key takes over the slot of
+# the key that has been inactive longest.
 _PROBES = 8
 LOCK_SECONDS = 0.05
 
@@ -46,7 +46,7 @@ class Limiter:
         self._allowance = (burst - 1 + 0.01) * self._interval if rate else inf
         self._slots = slots
         memory = memoryview(mmap.mmap(-1, slots * _NUMBERS * 8))
-        # A slot is the index of its first number; each view begins at another number.
+        # A slot is the index of its first number; each view begins at a different one.
         self._owner = memory.cast("q")
         self._full_at = memory[8:].cast("d")
         self._last = memory[16:].cast("q")
@@ -67,7 +67,8 @@ class Limiter:
     def number(self, slot: int, now: float) -> int:
         """Count a request against the rate limit; return the answer's `created`, or 0.
 
-        It differs from that of the previous answer. 0 means that the limit is exceeded.
+        It differs from the `created` of the key's previous answer. 0 means that the
+        limit is exceeded.
         """
         present = int(time())
         if present < EARLIEST_CREATED:
@@ -92,7 +93,7 @@ class Limiter:
         return max(1, ceil(self._wait(slot)))
 
     def take_step(self, slot: int) -> int:
-        """Take a step of a rehearsal key; return how many it has taken before."""
+        """Count a step of a rehearsal key; return how many it had taken before."""
         is_locked = self._locks.acquire(slot)
         try:
             taken = self._steps[slot]
@@ -166,8 +167,7 @@ class Locks:
     def __init__(self) -> None:
         self._file = file = _empty_file()
         finalize(self, os.close, file)
-        # Every request calls these, so they call C without a Python function in
-        # between.
+        # Every request calls these, so they are C functions without a Python wrapper.
         self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
         self.release = partial(lockf, file, LOCK_UN)
         # Locks that could not be acquired in time and have not been free since.

@@ -153,7 +153,7 @@ def test_a_stop_while_many_tallies_are_closed_loses_none(data):
 def test_a_stop_while_many_tallies_are_forgotten_causes_no_error(data):
     async def work() -> None:
         note_many(data)
-        data.journal.hurry()  # so that the next pass forgets unused records
+        data.journal.hurry()  # so that the next pass forgets unused tallies
         data.journal.close(0.0, 1.0)
         data.tick()
         await asyncio.sleep(0)
@@ -200,7 +200,7 @@ def test_a_write_that_fails_during_a_stop_is_tried_again(data):
         await asyncio.to_thread(begun.wait)
         for _ in range(3):
             note(data)
-        # Called only after the stop has begun.
+        # The write ends only after the stop has begun.
         asyncio.get_running_loop().call_soon(may_end.set)
 
     run(data, work)

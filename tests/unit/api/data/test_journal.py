@@ -166,7 +166,7 @@ def test_setting_the_clock_loses_nothing(journal, counters):
     ],
 )
 def test_a_row_names_the_address_unless_there_are_several(journal, senders, address):
-    # The row before has several addresses, which makes no difference.
+    # The previous row has several addresses, which must not matter.
     for wall, of_row in (HOUR, ["192.0.2.1", "2001:db8::1"]), (HOUR + TICK, senders):
         for sender in of_row:
             note(journal, event(), sender)
@@ -210,7 +210,7 @@ def test_the_tallies_of_many_keys_are_closed_in_parts(journal, counters):
     closed = []
     for _ in journal.close_in_parts(0.0, HOUR):
         closed.append(len(journal))
-        # Meanwhile, a key with a closed tally is used, and one with an open tally.
+        # Meanwhile, a key whose tally is closed is used, and one whose tally is open.
         note(journal, event(0))
         note(journal, event(249))
     assert closed == [100, 200]

@@ -71,7 +71,7 @@ def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter):
     stored = int(time.time()) + 100
     record = add_key(keyring, ROW._replace(last_created=stored))
     assert limiter.number(record.slot, time.monotonic()) == stored + 1
-    # From now on the table decides, because the database lags behind.
+    # From now on, the limiter's table decides, because the database lags behind.
     keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=stored + 50)})
     assert limiter.number(record.slot, time.monotonic()) == stored + 2
     assert keyring.last_created(DIGEST) == stored + 2
@@ -131,5 +131,5 @@ def test_an_idle_key_is_forgotten_but_not_during_an_outage(keyring, now):
 
 
 def test_every_key_is_looked_up_twice_within_the_promised_time():
-    """The tests with real servers allow more, because the machine may be busy."""
+    """Tests with real servers allow more time, because the machine may be busy."""
     assert 2 * TICK_SECONDS <= REVOCATION_SECONDS

@@ -44,7 +44,7 @@ def test_long_values_of_x_forwarded_for_are_not_kept(worker: Worker) -> None:
         send(number)
     kept = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # All of them together have more than a megabyte.
+    # All of them together are longer than a megabyte.
     assert kept < 200_000
 
 
@@ -66,7 +66,7 @@ def test_a_request_that_bypassed_a_proxy_has_the_address_of_its_connection(
 
 
 def test_a_proxy_may_add_the_address_in_a_second_field(worker: Worker) -> None:
-    """As HAProxy does; the client may have written the first one."""
+    """HAProxy does this; the client may have written the first field."""
     assert status(worker, worker.key, "192.0.2.66", "203.0.113.5") == 200
     [row] = rows_of(worker)
     assert row[-1] == "203.0.113.x"

@@ -67,7 +67,7 @@ SECRET = re.compile(rb"sk-echo-[0-9A-Za-z]{38}|zebra[0-9a-f]{32}")
 
 @pytest.fixture(scope="module")
 def new_process() -> Iterator[ProcessPoolExecutor]:
-    """One process for all searches: no two of them use the same secret."""
+    """One process for all searches, because no two of them use the same secret."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         yield pool
 

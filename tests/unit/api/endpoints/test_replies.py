@@ -1,4 +1,4 @@
-"""What tests/conformance cannot see of an answer."""
+"""Properties of answers that tests/conformance cannot check."""
 
 import json
 from uuid import UUID

@@ -41,7 +41,7 @@ def not_found_detail(request_line: bytes, user_agent: bytes) -> str:
     return describe(parse(data, 100)).not_found_detail
 
 
-# A hint for a program, and the path that it requested.
+# A program, the path that it requested, and what the hint contains.
 HINTS = [
     (b"Agents/Python 0.24.0", b"/v1/responses",
      "OpenAI Agents SDK: set_default_openai_api('chat_completions')"),
@@ -96,5 +96,5 @@ def test_a_program_without_chat_completions_is_not_told_to_switch(
     assert "switch it" not in detail and "choose an" not in detail
     assert f"{program} cannot be made to comply" in detail
     assert "Test its key, its address and the network with curl or the probe" in detail
-    # The key was not checked, so nothing calls it right.
+    # The key was not checked, so the detail must not call it right.
     assert "right" not in detail

@@ -127,7 +127,7 @@ def test_only_a_new_slot_continues_after_the_stored_created(clock):
     assert numbers(limiter, 2, BOB) == [START, START + 1]
 
 
-# Instead of an hour, so that many examples take little time.
+# A minute instead of an hour, so that many examples take little time.
 LEAD = 60
 CHANGES = st.one_of(
     st.integers(-5, 5),

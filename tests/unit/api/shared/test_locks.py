@@ -59,7 +59,7 @@ class Worker:
 
 
 class Signalling:
-    """Numbers of the table; writing one sends a signal to this process."""
+    """A view of the table; writing to it first sends a signal to this process."""
 
     def __init__(self, numbers: memoryview, number: signal.Signals) -> None:
         self._numbers, self._signal = numbers, number
@@ -73,10 +73,10 @@ class Signalling:
 
 
 def patient_limiter(burst: int = BURST) -> Limiter:
-    """Return a limiter that waits long for a lock and whose `created` never restarts.
+    """Return a limiter whose lock timeout is long and whose `created` never restarts.
 
-    A busy machine may not run a worker for a second; what happens then is the subject
-    of other tests.
+    On a busy machine, a worker may not run for a second; other tests check what
+    happens then.
     """
     limiter_module.CREATED_LEAD_SECONDS = 1 << 40
     limiter_module.LOCK_SECONDS = 60.0
@@ -84,7 +84,7 @@ def patient_limiter(burst: int = BURST) -> Limiter:
 
 
 def use(limiter: Limiter, requests: int) -> list[int]:
-    """Return the values of `created`."""
+    """Send this many requests; return the values of `created`."""
     slot = limiter.slot(ALICE)
     return [limiter.number(slot, NOW) for _ in range(requests)]
 
@@ -104,7 +104,7 @@ def eight_workers(burst: int) -> None:
 
     workers = [Worker(work) for _ in range(8)]
     given = sorted(chain.from_iterable(worker.result() for worker in workers))
-    # Whoever got the lock was given the next value.
+    # Each worker that got the lock received the next value.
     assert given == list(range(given[0], given[0] + burst))
 
 

@@ -1,4 +1,4 @@
-"""The file that the cabinet hands out: what is in it, and that it can be rebuilt."""
+"""The probe as a file for download: its contents, and that builds are identical."""
 
 import io
 from zipfile import ZIP_DEFLATED, ZipFile

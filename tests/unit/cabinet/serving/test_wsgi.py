@@ -133,7 +133,7 @@ def test_some_answers_have_no_body(status: str) -> None:
 
 
 class Parts:
-    """Parts of an answer that are made one by one, in the thread, then closed."""
+    """The parts of a streamed answer, one by one; records whether it was closed."""
 
     def __init__(self) -> None:
         self.is_closed = False
