@@ -12,7 +12,7 @@ from tests.support.waiting import PATIENCE
 from readback.processes.listening import let_in, turn_away
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="needs the least hop limit of Linux"
+    sys.platform != "linux", reason="needs Linux's minimum hop limit"
 )
 
 
