@@ -6,13 +6,13 @@ of messages. `search_index.py` collects the sections.
 Sections whose message is in the query come first. The longest message is the most
 certain; a status and the name of an exception are less certain, and a message in
 “quotation marks”, which many causes share, is the least certain. Then come the sections
-that share words with the query. A rare word counts more than a common one, because
-pasted messages also contain paths, names and numbers that no page has.
+that share words with the query. A rare word counts more than a common one. If an error
+has no section that shares half of its words, how to find its cause comes first.
 """
 
 import re
 from collections.abc import Mapping
-from math import log
+from math import inf, log
 from textwrap import shorten
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -127,21 +127,23 @@ def search(query: str, language: str) -> list[SearchHit]:
     """Return the sections that fit a query, the best one first."""
     index = search_index(language)
     words = stems(query)
-    if words <= _WIDE_WORDS:
-        query += " cannot connect"
     worth = {word: _worth(word, index) for word in words - _WIDE_WORDS or words}
+    scores = _scores(worth, index)
+    best = max(scores.values(), default=0.0)
     names = _precise_names(_phrase(query), index)
+    is_unknown = words <= _WIDE_WORDS or best <= sum(worth.values()) / 2
+    if is_unknown and not names and words & _WIDE_WORDS:
+        names = {" cannot connect "}  # leads to how to find the cause
     lengths: dict[int, float] = {}
     for name in names:
         for number in index.names[name]:
             # Of two equal names, a symptom's leads to the cause and the fix.
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
-    scores = _scores(worth, index)
-    least = _LEAST_RELATIVE * max(scores.values(), default=0.0)
     # Once a name has matched for certain, sections that only share words are not shown.
     is_certain = not names <= index.vague_names
-    found = [] if is_certain else [n for n, score in scores.items() if score >= least]
+    least = inf if is_certain else _LEAST_RELATIVE * best
+    found = [n for n, score in scores.items() if score >= least]
     ranked = sorted(
         {*found, *lengths}, key=lambda n: (-lengths.get(n, 0), -scores.get(n, 0.0), n)
     )
@@ -154,9 +156,7 @@ def search(query: str, language: str) -> list[SearchHit]:
 
 
 def _phrase(query: str) -> str:
-    """Return the words of a query, including those inside identifiers, and its status
-    codes.
-    """
+    """Return the words of a query, also those inside identifiers, and its statuses."""
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
@@ -188,10 +188,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
 
 
 def _worth(word: str, index: SearchIndex) -> float:
-    """Return the weight of each word of a query; rare words weigh most.
-
-    A word that no page has is worth little more than one that all sections have.
-    """
+    """Return the weight of a word: high if rare, low if no page has it."""
     known = index.words.get(word)
     return log(1 + len(index.sections) / len(known)) if known else 1.0
 
