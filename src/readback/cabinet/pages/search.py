@@ -1,13 +1,12 @@
 """The search of the documentation, made for pasted error messages.
 
-A result is a section of a page: a text under a heading, a setting, or a row of a table
-of messages. `search_index.py` collects the sections.
+A result is a section of a page, as `search_index.py` collects them.
 
 Sections whose message is in the query come first. The longest message is the most
 certain; a status and the name of an exception are less certain, and a message in
 “quotation marks”, which many causes share, is the least certain. Then come the sections
-that share words with the query. A rare word counts more than a common one. If an error
-has no section that shares half of its words, how to find its cause comes first.
+that share words with the query; rare words count more. If no section shares half of the
+words of an error, how to find its cause comes first.
 """
 
 import re
@@ -41,6 +40,8 @@ _MAX_QUERY = 2000
 _MAX_FOUND = 10
 # Other results must score at least this fraction of the best one.
 _LEAST_RELATIVE = 0.5
+# It leads to how to find the cause.
+_NO_REASON = " cannot connect "
 _HEADING_LENGTH = 100
 
 # Words in nearly every question count only if the query has no others.
@@ -77,11 +78,8 @@ _EXCEPTION = re.compile(r"\b[\w.]{0,80}?(?:Error|Exception|Timeout)\b.{0,20}: .{
 # A paragraph, a table row, a list item or a quotation begins here.
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
-# Many causes share `BadRequestError`, `Error code: 400` or `fetch failed`.
-_GENERIC = re.compile(
-    r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+|bad request|unauthorized"
-    r"|connection error|fetch failed) "
-)
+# Many causes share `BadRequestError` or `Error code: 400`.
+_GENERIC = re.compile(r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+) ")
 
 
 class SearchHit(NamedTuple):
@@ -133,14 +131,14 @@ def search(query: str, language: str) -> list[SearchHit]:
     names = _precise_names(_phrase(query), index)
     is_unknown = words <= _WIDE_WORDS or best <= sum(worth.values()) / 2
     if is_unknown and not names and words & _WIDE_WORDS:
-        names = {" cannot connect "}  # leads to how to find the cause
+        names = {_NO_REASON}
     lengths: dict[int, float] = {}
     for name in names:
         for number in index.names[name]:
             # Of two equal names, a symptom's leads to the cause and the fix.
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
-    # Once a name has matched for certain, sections that only share words are not shown.
+    # After a certain match, sections that only share words are not shown.
     is_certain = not names <= index.vague_names
     least = inf if is_certain else _LEAST_RELATIVE * best
     found = [n for n, score in scores.items() if score >= least]
@@ -160,7 +158,7 @@ def _phrase(query: str) -> str:
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    # Join the parts with two spaces, so that no name matches across them.
+    # Two spaces, so that no name matches across the parts.
     return " ".join(map(as_words, [query, parts, *statuses]))
 
 
@@ -182,7 +180,9 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     names = {name for name in index.names if has_name(phrase, name)}
     certain = names - index.vague_names
     precise = {name for name in certain if not _GENERIC.fullmatch(name)}
-    precise = precise or certain or names
+    # How to find the cause helps only if nothing else does.
+    other = {name for name in names if index.names[name] != index.names[_NO_REASON]}
+    precise = precise or certain or other or names
     # `Invalid URL` says nothing if the message is `Invalid URL (POST …`.
     return {name for name in precise if not any(name in n != name for n in precise)}
 
