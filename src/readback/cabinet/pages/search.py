@@ -178,11 +178,13 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     and vague names only if there are none of these.
     """
     names = {name for name in index.names if has_name(phrase, name)}
-    certain = names - index.vague_names
-    precise = {name for name in certain if not _GENERIC.fullmatch(name)}
-    # How to find the cause helps only if nothing else does.
-    other = {name for name in names if index.names[name] != index.names[_NO_REASON]}
-    precise = precise or certain or other or names
+    telling = {
+        name
+        for name in names
+        if not _GENERIC.fullmatch(name) and index.names[name] != index.names[_NO_REASON]
+    }
+    vague = index.vague_names
+    precise = telling - vague or names - vague or telling or names
     # `Invalid URL` says nothing if the message is `Invalid URL (POST …`.
     return {name for name in precise if not any(name in n != name for n in precise)}
 
