@@ -55,7 +55,7 @@ openai please problem program server work working works wrong
 # code was 404 …
 _STATUS = re.compile(
     r"\b(?:\w*(?:code|status|error|exception)(?: is| was)?|http(?:/[\d.]+)?|failed"
-    r"|returned|ошибк[ау](?: \w+)?)\W{1,4}([345]\d\d)\b"
+    r"|returned|ошибк[ау](?: \w+)?)\W{1,4}(?<! -)([345]\d\d)\b"
     r"|(?:^|\W)([45]\d\d) (?:status|page)",
     re.I,
 )
