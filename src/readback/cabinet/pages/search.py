@@ -1,18 +1,17 @@
 """The search of the documentation, made for pasted error messages.
 
-A result is a section of a page: a text under a heading, a setting, or a row of a table
-of messages. `search_index.py` collects the sections.
+A result is a section of a page, as `search_index.py` collects them.
 
 Sections whose message is in the query come first. The longest message is the most
 certain; a status and the name of an exception are less certain, and a message in
 “quotation marks”, which many causes share, is the least certain. Then come the sections
-that share words with the query. A rare word counts more than a common one, because
-pasted messages also contain paths, names and numbers that no page has.
+that share words with the query; rare words count more. If no section shares half of the
+words of an error, how to find its cause comes first.
 """
 
 import re
 from collections.abc import Mapping
-from math import log
+from math import inf, log
 from textwrap import shorten
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -41,6 +40,8 @@ _MAX_QUERY = 2000
 _MAX_FOUND = 10
 # Other results must score at least this fraction of the best one.
 _LEAST_RELATIVE = 0.5
+# It leads to how to find the cause.
+_NO_REASON = " cannot connect "
 _HEADING_LENGTH = 100
 
 # Words in nearly every question count only if the query has no others.
@@ -54,7 +55,7 @@ openai please problem program server work working works wrong
 # code was 404 …
 _STATUS = re.compile(
     r"\b(?:\w*(?:code|status|error|exception)(?: is| was)?|http(?:/[\d.]+)?|failed"
-    r"|returned|ошибк[ау](?: \w+)?)\W{1,4}([345]\d\d)\b"
+    r"|returned|ошибк[ау](?: \w+)?)\W{1,4}(?<! -)([345]\d\d)\b"
     r"|(?:^|\W)([45]\d\d) (?:status|page)",
     re.I,
 )
@@ -77,11 +78,8 @@ _EXCEPTION = re.compile(r"\b[\w.]{0,80}?(?:Error|Exception|Timeout)\b.{0,20}: .{
 # A paragraph, a table row, a list item or a quotation begins here.
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
-# Many causes share `BadRequestError`, `Error code: 400` or `fetch failed`.
-_GENERIC = re.compile(
-    r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+|bad request|unauthorized"
-    r"|connection error|fetch failed) "
-)
+# Many causes share `BadRequestError` or `Error code: 400`.
+_GENERIC = re.compile(r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+) ")
 
 
 class SearchHit(NamedTuple):
@@ -127,21 +125,23 @@ def search(query: str, language: str) -> list[SearchHit]:
     """Return the sections that fit a query, the best one first."""
     index = search_index(language)
     words = stems(query)
-    if words <= _WIDE_WORDS:
-        query += " cannot connect"
     worth = {word: _worth(word, index) for word in words - _WIDE_WORDS or words}
+    scores = _scores(worth, index)
+    best = max(scores.values(), default=0.0)
     names = _precise_names(_phrase(query), index)
+    is_unknown = words <= _WIDE_WORDS or best <= sum(worth.values()) / 2
+    if is_unknown and not names and words & _WIDE_WORDS:
+        names = {_NO_REASON}
     lengths: dict[int, float] = {}
     for name in names:
         for number in index.names[name]:
             # Of two equal names, a symptom's leads to the cause and the fix.
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
-    scores = _scores(worth, index)
-    least = _LEAST_RELATIVE * max(scores.values(), default=0.0)
-    # Once a name has matched for certain, sections that only share words are not shown.
+    # After a certain match, sections that only share words are not shown.
     is_certain = not names <= index.vague_names
-    found = [] if is_certain else [n for n, score in scores.items() if score >= least]
+    least = inf if is_certain else _LEAST_RELATIVE * best
+    found = [n for n, score in scores.items() if score >= least]
     ranked = sorted(
         {*found, *lengths}, key=lambda n: (-lengths.get(n, 0), -scores.get(n, 0.0), n)
     )
@@ -154,13 +154,11 @@ def search(query: str, language: str) -> list[SearchHit]:
 
 
 def _phrase(query: str) -> str:
-    """Return the words of a query, including those inside identifiers, and its status
-    codes.
-    """
+    """Return the words of a query, also those inside identifiers, and its statuses."""
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    # Join the parts with two spaces, so that no name matches across them.
+    # Two spaces, so that no name matches across the parts.
     return " ".join(map(as_words, [query, parts, *statuses]))
 
 
@@ -180,18 +178,19 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     and vague names only if there are none of these.
     """
     names = {name for name in index.names if has_name(phrase, name)}
-    certain = names - index.vague_names
-    precise = {name for name in certain if not _GENERIC.fullmatch(name)}
-    precise = precise or certain or names
+    telling = {
+        name
+        for name in names
+        if not _GENERIC.fullmatch(name) and index.names[name] != index.names[_NO_REASON]
+    }
+    vague = index.vague_names
+    precise = telling - vague or names - vague or telling or names
     # `Invalid URL` says nothing if the message is `Invalid URL (POST …`.
     return {name for name in precise if not any(name in n != name for n in precise)}
 
 
 def _worth(word: str, index: SearchIndex) -> float:
-    """Return the weight of each word of a query; rare words weigh most.
-
-    A word that no page has is worth little more than one that all sections have.
-    """
+    """Return the weight of a word: high if rare, low if no page has it."""
     known = index.words.get(word)
     return log(1 + len(index.sections) / len(known)) if known else 1.0
 

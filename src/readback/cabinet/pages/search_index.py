@@ -2,8 +2,7 @@
 
 Each heading of a page begins a section. Each row of the symptoms page is also a section
 and leads to the place that its link names. So is each setting, and each row of a table
-of messages. `messages.toml` has more messages for a row than the page shows. Words are
-compared without their endings.
+of messages. `messages.toml` has more messages for a row than the page shows.
 """
 
 import re
@@ -55,7 +54,7 @@ _MESSAGES_ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.M)
 _MESSAGE = re.compile("`([^`]+)`")
 _QUOTED = re.compile("[“«]([^”»]+)[”»]")
 _MORE_MESSAGES = Path(__file__).with_name("messages.toml")
-# In a message, it stands for words that differ from program to program.
+# In a message, it stands for words that differ.
 _GAP = "…"
 # Words further apart belong to different sentences or to a log around the message.
 _FEW_WORDS = " (?:.{1,80} )?"
