@@ -1,4 +1,4 @@
-"""The second factor: what we change in allauth.mfa, which has the pages and flows.
+"""The second factor: our changes to allauth.mfa, which has the pages and flows.
 
 A code works only once. Secrets are encrypted with the secret key. This module also
 decides where passkeys work, and when operators need a second factor.
@@ -43,7 +43,7 @@ _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
 # Longer than an app's code is valid: its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
-# The window of the limit on wrong codes.
+# The window of the limits on wrong codes, apart from the one of a day.
 _LIMIT_MINUTES = 5
 
 
@@ -52,7 +52,7 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return the secret; if it cannot be read, return one that no one knows."""
+        """Return the secret; if it cannot be decrypted, return a random one."""
         try:
             return unseal(encrypted_text)
         except InvalidToken:
@@ -122,7 +122,7 @@ class ConfirmCodeForm(CodeForm, code_forms.ReauthenticateForm):
 
 
 class PasskeyForm(forms.Form):
-    """Refuse what allauth or fido2 cannot parse, without an internal error."""
+    """Refuse input that allauth or fido2 cannot parse, without an internal error."""
 
     wrong = _("This passkey is not accepted here. It may have been removed.")
 
@@ -131,7 +131,7 @@ class PasskeyForm(forms.Form):
             super().full_clean()
         except Exception:  # the parsers raise many types of exceptions
             self.add_error("credential", ValidationError("", "invalid"))
-        # The messages of Django and allauth mention a "value" and a "code".
+        # Django's and allauth's messages are about a "value" or a "code".
         for field in ("credential", NON_FIELD_ERRORS):
             for error in self.errors.get(field, ErrorList()).as_data():
                 if error.code in ("required", "invalid", "incorrect_code"):

@@ -1,4 +1,4 @@
-"""The forms for keys: create, rename and rotate. Services check the rest."""
+"""The forms for keys: create, rename and rotate. The services check all other rules."""
 
 from datetime import datetime, timedelta
 

@@ -35,12 +35,12 @@ from readback.cabinet.pages.search_index import (
     stems,
 )
 
-# An address can hold this many characters.
+# The query is part of the URL, so its length is limited.
 _MAX_QUERY = 2000
 _MAX_FOUND = 10
-# Other results must score at least this fraction of the best one.
+# Other results must score at least this fraction of the best score.
 _LEAST_RELATIVE = 0.5
-# It leads to how to find the cause.
+# This name leads to the section on how to find the cause.
 _NO_REASON = " cannot connect "
 _HEADING_LENGTH = 100
 
@@ -116,7 +116,7 @@ def essence(pasted: str) -> str:
     text, frames = _FRAME.subn("\n", pasted)
     text = re.sub(r"\s*\n\s*", "\n", text).strip()
     if frames or len(text) > _MAX_QUERY:
-        # The last lines carry the message, unless a library hides it behind its own.
+        # The last lines contain the message, unless a library hides it behind its own.
         text = "\n".join(dict.fromkeys([*_EXCEPTION.findall(text), text[-300:]]))
     return text[-_MAX_QUERY:]
 
@@ -135,7 +135,7 @@ def search(query: str, language: str) -> list[SearchHit]:
     lengths: dict[int, float] = {}
     for name in names:
         for number in index.names[name]:
-            # Of two equal names, a symptom's leads to the cause and the fix.
+            # If two sections have the same name, the symptom comes first.
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
     # After a certain match, sections that only share words are not shown.
