@@ -89,7 +89,7 @@ def _copy(tar: tarfile.TarFile, folder: Path) -> list[str]:
             raise ValueError("not a plain file")
         name = member.name if member.name in (_MANIFEST, *MEMBERS) else "other"
         with (folder / name).open("wb") as copy:
-            shutil.copyfileobj(content, copy)  # an error if it was cut off
+            shutil.copyfileobj(content, copy)  # fails if it was cut off
     return tar.getnames()
 
 
