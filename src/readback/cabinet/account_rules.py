@@ -60,7 +60,7 @@ def domains() -> str:
 
 
 def validate_domain(email: str) -> None:
-    """Raise `ValidationError` if the domain is not allowed, even for operators."""
+    """Raise `ValidationError` if the domain is not allowed, even for an operator."""
     if not settings.CONFIG.signup.allows_domain(email):
         raise ValidationError(
             _("Use an address from one of these domains: %(domains)s."),

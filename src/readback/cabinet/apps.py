@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class CabinetConfig(AppConfig):
-    """Django begins the names of the tables with the label."""
+    """Django uses the label as the prefix of table names."""
 
     name = "readback.cabinet"
     label = "cabinet"

@@ -1,4 +1,4 @@
-"""The cabinet's middleware: headers, health, counts, sessions and more."""
+"""The cabinet's middleware: headers, health, cookies, counts, sessions and logins."""
 
 from collections.abc import Callable
 from typing import cast
@@ -78,7 +78,7 @@ def health(request: HttpRequest) -> HttpResponse | None:
     if request.path != HEALTH_PATH:
         return None
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
-    if lifecycle and not lifecycle.answer_check():  # only in our own worker
+    if lifecycle and not lifecycle.answer_check():  # set by our own workers
         return HttpResponse("stopping\n", "text/plain", status=503)
     lines = ["ok"]
     if lifecycle:

@@ -15,7 +15,7 @@ from readback.config import Config
 from readback.processes.listening import BACKLOG
 from readback.setting_values import Bind
 
-# The API's sockets, the ops listener's last, and the cabinet's.
+# The API's sockets (the last is the ops listener's), and the cabinet's.
 Listeners = tuple[list[socket.socket], socket.socket]
 
 _FIRST_INHERITED = 3  # systemd's SD_LISTEN_FDS_START

@@ -1,4 +1,4 @@
-"""What `readback doctor` finds when it asks the public addresses as a stranger would.
+"""The checks of `readback doctor` that use the public addresses as a stranger would.
 
 The request to the API has a key that does not exist, a random User-Agent and made-up
 entries in X-Forwarded-For. The table of unmatched requests then shows whether this

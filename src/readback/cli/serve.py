@@ -200,7 +200,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         os.environ.setdefault("READBACK_KEY_RATE", "0")
-        # Stop quickly: its test has ended, and no one else knows its address.
+        # Stop quickly: the test has ended, and no one else knows the address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         (*api, ops), cabinet = listeners.open_all(settings.load())
         # Set the addresses again, now with the ports that the operating system has

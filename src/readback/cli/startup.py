@@ -1,4 +1,4 @@
-"""What happens in the database before the service starts.
+"""Prepares and checks the database before the service starts.
 
 Import this after setting up Django, in the cabinet's process or in a child process. The
 parent process receives the results as a dictionary of strings.

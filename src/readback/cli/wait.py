@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.2
 # The limit for one answer, so that a lost request does not use up all the time.
 _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
-# The status of each server that is ready.
+# The paths to ask for, each with the status of a server that is ready.
 _READY = {MODELS_PATH: _NO_KEY, READINESS_PATH: 200, HEALTH_PATH: 200}
 # The answers of a server without this path. The cabinet answers 400 to any host name
 # but its own, except for health checks.

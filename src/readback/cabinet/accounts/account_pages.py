@@ -1,4 +1,4 @@
-"""The account page and deletion, the list of sessions, and the sign-up.
+"""The pages to sign up, to see and delete the account, and to list its sessions.
 
 allauth's pages change the e-mail address and the password. A link in an e-mail only
 opens a page with a button, because mail scanners open links, too.

@@ -31,7 +31,7 @@ from readback.cabinet.serving import errors, security_log, visitors
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
 _AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
-# The window of the limits on wrong passwords, apart from the one of a day.
+# The longest window of the limits on wrong passwords, except the daily limit.
 _LOGIN_MINUTES = 5
 
 # Our templates for allauth's notices about second factors.

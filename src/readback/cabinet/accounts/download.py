@@ -117,7 +117,7 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
 @personal_page
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
-    """Show the page; ask for the password here, because a download opens no page."""
+    """Show the page; ask for the password now, not after a click on the download."""
     return render(request, "accounts/account_data.html")
 
 

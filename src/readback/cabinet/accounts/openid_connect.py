@@ -42,7 +42,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
     def complete_login(
         self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
     ) -> Any:
-        """Check the ID token completely; allauth would rely on the connection."""
+        """Check the ID token completely; allauth would just trust the connection."""
         id_token = kwargs["response"].get("id_token")
         if not isinstance(id_token, str):
             raise ProviderError("it sent no ID token")

@@ -1,4 +1,4 @@
-"""Handlers for signals of allauth and Django: write to the security log, end sessions.
+"""Handlers of allauth's and Django's signals, for the security log and sessions.
 
 All other events are logged by the code that causes them.
 """

@@ -1,4 +1,4 @@
-"""The forms for keys: create, rename and rotate. The services check all other rules."""
+"""The forms to create, rename and rotate keys. The services check limits and names."""
 
 from datetime import datetime, timedelta
 

@@ -130,8 +130,8 @@ def _due(notice: timedelta, ends: timedelta, now: datetime) -> QuerySet[Key]:
     """Return the keys that expire within `notice`, but not within `ends`.
 
     Keys that have had this reminder are left out; an older `reminded_at` is from the
-    previous reminder, or from an earlier expiry. A key with a short life gets no
-    reminder soon after its creation.
+    previous reminder, or from an earlier expiry. A key with a short lifetime gets
+    no reminder soon after its creation.
     """
     begins = F("expires_at") - notice
     current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)

@@ -258,7 +258,7 @@ class Sender(Thread):
 
 
 def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int:
-    """Return the status of the only recipient, or of the whole e-mail."""
+    """Return the SMTP status of the only recipient, or of the whole e-mail."""
     if isinstance(refusal, smtplib.SMTPDataError):
         return refusal.smtp_code
     return max(code for code, _text in refusal.recipients.values())

@@ -5,8 +5,8 @@ A result is a section of a page, as `search_index.py` collects them.
 Sections whose message is in the query come first. The longest message is the most
 certain; a status and the name of an exception are less certain, and a message in
 “quotation marks”, which many causes share, is the least certain. Then come the sections
-that share words with the query; rare words count more. If no section shares half of the
-words of an error, how to find its cause comes first.
+that share words with the query; rare words count more. If no section has half of the
+words of an error, advice on how to find its cause comes first.
 """
 
 import re
@@ -154,7 +154,7 @@ def search(query: str, language: str) -> list[SearchHit]:
 
 
 def _phrase(query: str) -> str:
-    """Return the words of a query, also those inside identifiers, and its statuses."""
+    """Return a query's words, including those inside identifiers, and its statuses."""
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
@@ -175,7 +175,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     """Return the most precise of the names in a query.
 
     Names that many causes share, such as a status, count only if there are no others,
-    and vague names only if there are none of these.
+    and vague names only if there are no others at all.
     """
     names = {name for name in index.names if has_name(phrase, name)}
     telling = {

@@ -18,7 +18,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 _log = logging.getLogger("readback.cabinet.errors")
-# The window of all limits that allauth itself applies, which a test checks.
+# The window of all limits that allauth itself applies; a test checks this.
 ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
 # The shorter window of the e-mail limits; the longer one is a day.

@@ -34,7 +34,7 @@ from readback.cli.exit_codes import Failure
 from readback.config import Config
 
 _SESSIONS = ("django_session", "usersessions_usersession")
-# A time as Django stores it in SQLite. Python would take most of a backup for this.
+# A time as Django stores it in SQLite; formatting it in Python would be much slower.
 _MOMENT = """
 replace(to_char("{}" AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '.000000', '')
 """
@@ -113,8 +113,7 @@ def require_free(config: Config) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether another process has the file open, without changing the data in
-    it.
+    """Return whether another process has the file open; its data do not change.
 
     If none has, closing the connection moves SQLite's write-ahead log into the file.
     Otherwise, the log would later be applied to the new file.
