@@ -1,7 +1,7 @@
 """What the settings say about accounts: addresses, who may sign up, how to log in.
 
-Existing accounts are not affected, except that they cannot change to an address in a
-domain that is not allowed. Nothing here queries the database.
+The rules for sign-ups do not affect existing accounts, except that these cannot change
+to an address in a domain that is not allowed. Nothing here queries the database.
 """
 
 from typing import Any
@@ -60,7 +60,7 @@ def domains() -> str:
 
 
 def validate_domain(email: str) -> None:
-    """Raise an error for an address that no account, even an operator's, may have."""
+    """Raise `ValidationError` if the domain is not allowed, even for an operator."""
     if not settings.CONFIG.signup.allows_domain(email):
         raise ValidationError(
             _("Use an address from one of these domains: %(domains)s."),
@@ -83,8 +83,8 @@ def providers(config: Config) -> dict[str, Any]:
     if not config.oidc_issuer:
         return {}
     app = {
-        # A person's id is unique only within an issuer. Connections are stored with the
-        # issuer, so that people from another issuer cannot log in as them.
+        # A person's id is unique only within an issuer. It is stored together with the
+        # issuer, because someone at another issuer may have the same id.
         "provider_id": config.oidc_issuer,
         "name": config.oidc_name,
         "client_id": config.oidc_client_id,

@@ -4,12 +4,12 @@ from django.apps import AppConfig
 
 
 class CabinetConfig(AppConfig):
-    """The label is the prefix of the tables."""
+    """Django uses the label as the prefix of table names."""
 
     name = "readback.cabinet"
     label = "cabinet"
     verbose_name = "Readback"
 
     def ready(self) -> None:
-        # Importing it connects its signal handlers.
+        # The import connects the signal handlers.
         from readback.cabinet.accounts import signals  # noqa: F401

@@ -1,4 +1,4 @@
-"""The cabinet's middleware: headers, health, counts, sessions and more."""
+"""The cabinet's middleware: headers, health, cookies, counts, sessions and logins."""
 
 from collections.abc import Callable
 from typing import cast
@@ -52,8 +52,8 @@ class SecurityHeaders(MiddlewareMixin):
     ) -> HttpResponse:
         for name, value in self._headers.items():
             response.headers.setdefault(name, value)
-        # A page that depends on cookies is personal or contains the token of a form,
-        # unless its view sets its own Cache-Control.
+        # A page that depends on cookies is personal or contains a CSRF token: it must
+        # not be cached unless its view sets Cache-Control.
         if "Cookie" in response.get("Vary", ""):
             response.headers.setdefault("Cache-Control", "no-store, private")
         return response
@@ -78,7 +78,7 @@ def health(request: HttpRequest) -> HttpResponse | None:
     if request.path != HEALTH_PATH:
         return None
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
-    if lifecycle and not lifecycle.answer_check():  # in our own worker
+    if lifecycle and not lifecycle.answer_check():  # set by our own workers
         return HttpResponse("stopping\n", "text/plain", status=503)
     lines = ["ok"]
     if lifecycle:
@@ -90,8 +90,8 @@ def health(request: HttpRequest) -> HttpResponse | None:
 def simple_cookies(request: HttpRequest) -> None:
     """Remove backslashes from cookies; ours contain none.
 
-    Python before 3.11.10 and 3.12.6 parses a quoted value in a time that grows with the
-    square of its backslashes (CVE-2024-7592): 8 KB took 0.26 s, 56 KB 11 s.
+    Before 3.11.10 and 3.12.6, Python needs quadratic time to parse a quoted value with
+    backslashes (CVE-2024-7592): 8 KB took 0.26 s, 56 KB 11 s.
     """
     cookies = request.META.get("HTTP_COOKIE", "")
     if "\\" in cookies:
@@ -121,7 +121,7 @@ class CountPages(MiddlewareMixin):
 
 
 class Sessions(SessionMiddleware):
-    """Give browsers a cookie of which the database stores only a digest.
+    """Give browsers a session cookie, and store only its digest in the database.
 
     Only the request that ends a session deletes its cookie. A request from another
     window may still carry the old cookie when the browser already has a newer one.
@@ -136,7 +136,7 @@ class Sessions(SessionMiddleware):
     ) -> HttpResponse:
         response = super().process_response(request, response)
         sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
-        if sent and sent.value:  # an empty one deletes the cookie
+        if sent and sent.value:  # an empty value deletes the cookie
             key = cast(SessionKey, request.session.session_key)
             sent.set(sent.key, key.cookie, key.cookie)
         elif sent and not request.session.modified:
@@ -168,9 +168,10 @@ def session_lifetime(request: HttpRequest) -> None:
 
 
 class OldLogins(MiddlewareMixin):
-    """Ask for another proof if the login is too old, without storing the form.
+    """Ask the user to reauthenticate if the login is too old, without storing the form.
 
-    allauth would store the form, with its password and its cookies, in the session.
+    allauth would store the form, including any password, and the request's cookies in
+    the session.
     """
 
     def process_exception(
@@ -195,7 +196,7 @@ class OldLogins(MiddlewareMixin):
 def only_single_sign_on(request: HttpRequest) -> HttpResponse | None:
     """Refuse passwords, passkeys and sign-ups if READBACK_OIDC_ONLY is on.
 
-    The adapter's `login` refuses every other way into a session as well.
+    The adapter's `login` refuses all other ways to start a session.
     """
     if not account_rules.provider_is_only_way():
         return None

@@ -2,7 +2,7 @@
 
 `readback.api.data.store` reads and writes some of them with SQL, so it depends on their
 names. Rules that involve several rows are in the services. No column stores a key, a
-readable link or a client's text.
+client's text or an unencrypted secret link.
 """
 
 from datetime import datetime
@@ -47,7 +47,7 @@ class User(AbstractBaseUser):
     is_active = models.BooleanField(_("active"), default=True)
     is_staff = models.BooleanField(_("operator"), default=False)
     date_joined = models.DateTimeField(_("joined"), default=timezone.now)
-    # The language of the pages at the last login, for e-mails; empty before the first.
+    # For e-mails: the language of the pages at the sign-up or the last login, if any.
     language = _text(2)
 
     objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()
@@ -72,7 +72,7 @@ class User(AbstractBaseUser):
 
 
 def key_is_active() -> models.Q:
-    """Return `Key.is_active` as a condition of a query."""
+    """Return the query condition for `Key.is_active`."""
     unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
     return unexpired & models.Q(revoked_at=None)
 
@@ -101,9 +101,9 @@ class Key(models.Model):
         editable=False,
         verbose_name=_("rehearsal"),
     )
-    # The `created` of the API's last answer to this key.
+    # `created` in the API's last answer to a request with this key.
     last_created = models.BigIntegerField(null=True, editable=False)
-    # The new key, if this one was rotated.
+    # The new key, if this key was rotated.
     replaced_by = models.ForeignKey(
         "self",
         models.SET_NULL,
@@ -230,7 +230,7 @@ class UnmatchedRequest(models.Model):
 
 
 class NetworkKey(models.Model):
-    """The key that the addresses of unmatched requests are hashed with; one row."""
+    """The key for hashing the addresses of unmatched requests; there is one row."""
 
     key = models.BinaryField(max_length=32)
 
@@ -238,7 +238,7 @@ class NetworkKey(models.Model):
 class UsageWriter(models.Model):
     """A worker that writes usage and journals, and the number of its last batch.
 
-    If the answer to a COMMIT is lost, this tells the worker whether the batch was
+    If the answer to a COMMIT is lost, the number tells the worker whether the batch was
     written.
     """
 
@@ -248,10 +248,10 @@ class UsageWriter(models.Model):
 
 
 class AuditEntry(models.Model):
-    """What an operator did with an account or a key.
+    """An operator's change to an account or a key.
 
-    It references no other row, so it outlives them all. Django's own log loses the
-    entries of an operator who is deleted.
+    It references no other row, so it stays when the account or the key is deleted.
+    Django's own log loses the entries of an operator who is deleted.
     """
 
     at = models.DateTimeField(_("time"), default=timezone.now)
@@ -271,16 +271,16 @@ class AuditEntry(models.Model):
 
 
 class OutgoingMail(models.Model):
-    """An e-mail that is not sent yet; its subject and texts are sealed."""
+    """An e-mail that has not been sent yet; its subject and texts are sealed."""
 
     # The path of the template, without "_subject.txt" or "_message.txt".
     template = models.CharField(max_length=60)
-    # Whose e-mail it is; None if the address has no account.
+    # The recipient's account, if any; if it is deleted, so is the e-mail.
     account = models.ForeignKey(User, models.CASCADE, null=True, related_name="+")
     address = models.EmailField()
     sealed = models.TextField()
     created_at = models.DateTimeField(default=timezone.now)
-    # When to try next. While a sender works on it, this is when its claim ends.
+    # When to send it next; once a sender has claimed it, when the claim ends.
     due_at = models.DateTimeField(default=timezone.now, db_index=True)
     expires_at = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
@@ -309,7 +309,7 @@ class LastBackup(models.Model):
 
 
 class CacheEntry(models.Model):
-    """The table of Django's database cache, so that migrations create it."""
+    """The table of Django's database cache, declared so that migrations create it."""
 
     cache_key = models.CharField(max_length=255, primary_key=True)
     value = models.TextField()

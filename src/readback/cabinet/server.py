@@ -37,8 +37,8 @@ MAX_CONNECTIONS = 800
 # Other sites of the same domain may set large cookies.
 _MAX_HEAD_BYTES = 32_768
 _MAX_HEAD_FIELDS = 100
-# More than Django accepts, so that it is Django that refuses a large form, with one of
-# our pages.
+# More than Django accepts, so that Django refuses large forms, with one of our
+# pages.
 MAX_FORM_BYTES = 4 * 65_536
 _UNFINISHED_BYTES = 16 << 20
 
@@ -114,7 +114,7 @@ def limits(config: Config) -> Limits:
 
 
 def load_application() -> Application:
-    """Set Django up, and return its WSGI application with its log enabled."""
+    """Set Django up, enable the security log, and return the WSGI application."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
     from django.core.wsgi import get_wsgi_application
 

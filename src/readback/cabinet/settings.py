@@ -1,7 +1,7 @@
 """Django's settings, derived from Readback's settings.
 
-Operators never edit this file: their settings are in `readback.config`. What is the
-same for all installations is set here.
+Operators never edit this file: their settings are in `readback.config`. Values that are
+the same for all installations are set here.
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "readback.cabinet.middleware.simple_cookies",
     "readback.cabinet.middleware.health",
-    # Before WhiteNoise, because it may replace favicon.ico.
+    # Before WhiteNoise, because a brand may replace favicon.ico.
     "readback.cabinet.middleware.brand_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.CountPages",
@@ -89,12 +89,12 @@ TEMPLATES = [
 
 DATABASES = {"default": databases.default(CONFIG)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# allauth counts attempts in the cache. In memory, each process would have its own.
+# allauth counts attempts in the cache. In memory, every process would count alone.
 CACHES = {
     "default": {
         "BACKEND": "readback.cabinet.accounts.attempts.CountCache",
         "LOCATION": "cabinet_cache",
-        # Beyond this number the oldest counts are dropped; with Django's default of
+        # Beyond this number, Django drops a third of the counts; with its default of
         # 300, anyone could reset a count by filling the cache.
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
@@ -121,11 +121,11 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = backends.sender(CONFIG.mail_from, BRAND.name
 # Hosts, proxies, cookies and security headers
 
 ALLOWED_HOSTS = [_HOST]
-# In a container it listens on all addresses, and people open http://localhost:8001. No
-# site can have these names, so they do not help DNS rebinding.
+# In a container, the cabinet listens on all addresses, and people use
+# http://localhost:8001. No site can have these names, so DNS rebinding is no danger.
 if CONFIG.cabinet_bind.accepts_loopback and not CONFIG.cabinet_url:
     ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
-# Behind an HTTPS proxy, Django receives HTTP, so a form's Origin does not match.
+# Behind an HTTPS proxy, Django receives HTTP, so a form's Origin would not match.
 _PORT = f":{_CABINET.port}" if _CABINET.port else ""
 CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_HOST}{_PORT}"]
 if CONFIG.trusted_proxy_count:
@@ -146,7 +146,7 @@ _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
-# A row contains a digest of the cookie, and data that are sealed with the secret key.
+# A row contains a digest of the cookie, and data sealed with the secret key.
 SESSION_ENGINE = "readback.cabinet.storage.sealing"
 SESSION_SERIALIZER = "readback.cabinet.storage.sealing.SealedSerializer"
 # A message may contain an e-mail address, so it is kept on the server.
@@ -156,8 +156,8 @@ SESSION_COOKIE_AGE = 2 * 24 * 3600
 SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
 # The largest form field is the text of a test; Django's default is 40 times larger.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
-# The largest form is a list of rows for operators. Django's time for the parts of a
-# multipart form grows faster than their number.
+# The largest form is a list of rows for operators. The time that Django takes for a
+# multipart form grows faster than the number of its parts.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 
 # Accounts: people log in with their e-mail address, which must be confirmed
@@ -202,8 +202,8 @@ ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = _CABINET.scheme
 ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
-# Per client address (ip), per logged-in account (user), or per what the action counts
-# (key): usually the requested account.
+# Per client address (ip), per logged-in account (user), or per value that the action
+# chooses (key), usually the requested account.
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
     # Wrong passwords: per network, and per network and account, so that no one
@@ -226,7 +226,7 @@ ACCOUNT_RATE_LIMITS = {
     "mail_by_account": "60/h/user,200/d/user",
     # Tests that the cabinet sends to the API.
     "send_test": "10/m/user,30/m/ip",
-    # Notices about changes to an account, to its owner.
+    # Notices to owners about changes to their accounts.
     "notice_to": "60/h/key,200/d/key",
 }
 
@@ -255,7 +255,7 @@ MFA_TOTP_ISSUER = f"{BRAND.name.replace(':', '')} ({_CABINET.hostname})"
 # Codes from the periods before and after are valid, too: clocks differ.
 MFA_TOTP_TOLERANCE = 1
 # Otherwise, allauth does not let an account with a second factor change its address.
-# Here, an address that is not confirmed identifies no account.
+# In the cabinet, an unconfirmed address identifies no account.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # Single sign-on. The provider is not an installed app, because that would import its
@@ -275,6 +275,6 @@ LOGGING["loggers"] |= {
     "django.request": {"level": "CRITICAL"},
     # Caused by scanners: wrong host names, bodies that are too large.
     "django.security": {"level": "CRITICAL"},
-    # The server adds its handler.
+    # `security_log.enable` adds the handler.
     "readback.security": {"level": "INFO", "propagate": False},
 }

@@ -37,7 +37,7 @@ _account = [
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),
     path("sessions/", account_pages.SessionsView.as_view(), name="usersessions_list"),
-    # allauth's page of passkeys: they are in our list of second factors.
+    # allauth's list of passkeys: our list of second factors includes them.
     path("second-factor/webauthn/", RedirectView.as_view(pattern_name="mfa_index")),
     path("second-factor/", include("allauth.mfa.urls")),
 ]
@@ -73,8 +73,8 @@ urlpatterns = [
         RedirectView.as_view(pattern_name="account_change_password"),
     ),
     path("privacy", public.privacy, name="privacy"),
-    # Exempt, because a token would need a cookie on every page, and no page could be
-    # cached. Another site can change the language of a visitor, but nothing else.
+    # A CSRF token would need a cookie on every page, and no page could be cached.
+    # Another site can change the language of a visitor, but nothing else.
     path("language/", csrf_exempt(set_language), name="set_language"),
     path("account/", include(_account)),
     path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),
@@ -82,7 +82,7 @@ urlpatterns = [
     path("admin/", operator_site.urls),
 ]
 
-# allauth calls handler429. All other errors have Django's handlers, with our templates.
+# allauth calls handler429. For other errors, Django's handlers use our templates.
 handler400 = "readback.cabinet.serving.errors.bad_request"
 handler429 = "readback.cabinet.serving.errors.too_many_requests"
 handler500 = "readback.cabinet.serving.errors.server_error"

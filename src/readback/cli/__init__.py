@@ -68,8 +68,8 @@ def main() -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def probe(arguments: tuple[str, ...]) -> None:
     """Find out why a connection does not work."""
-    # The probe also runs without click, from the file that the cabinet hands out, so
-    # its options are there.
+    # The probe also runs without click, from the file that the cabinet hands out, so it
+    # parses its own options.
     from readback.probe.command import main
     from readback.probe.common.background import end_process
 

@@ -27,7 +27,7 @@ def account() -> None:
 
 
 def _command(name: str | None = None, **options: Any) -> Callable[[Any], click.Command]:
-    """Add a command that has an address as argument, and --json."""
+    """Add a command with an e-mail address as its argument and a --json option."""
 
     def add(function: Any) -> click.Command:
         with_options = click.argument("email")(console.json_option(function))

@@ -19,7 +19,8 @@ from readback.cli.database import open_cabinet
 def audit(as_json: bool) -> None:
     """Print the audit trail, the oldest entry first.
 
-    It lists what operators did on their pages, and changes of operators by commands.
+    It lists what operators did on their pages, and which commands made an account an
+    operator or removed that right.
     """
     with open_cabinet():
         from readback.cabinet.models import AuditEntry

@@ -102,7 +102,7 @@ def duration(value: str) -> timedelta:
 
 @contextmanager
 def written_before_commit() -> Iterator[None]:
-    """Commit what the block changes only after what it prints has been written.
+    """Commit the changes of the block only after its output has been written.
 
     Do not wait for input in the block: in SQLite, the transaction blocks other writers.
     """
@@ -136,6 +136,6 @@ def give_up_output(error: OSError) -> str:
 
 
 def discard_output() -> None:
-    """Drop what is printed from now on, even if standard output is closed."""
+    """Discard all further output, even if standard output is closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115

@@ -15,7 +15,7 @@ from readback.config import Config
 from readback.processes.listening import BACKLOG
 from readback.setting_values import Bind
 
-# The API's sockets, the ops listener's last, and the cabinet's.
+# The API's sockets (the last is the ops listener's), and the cabinet's.
 Listeners = tuple[list[socket.socket], socket.socket]
 
 _FIRST_INHERITED = 3  # systemd's SD_LISTEN_FDS_START
@@ -60,7 +60,7 @@ def _inherited() -> list[socket.socket]:
 
 
 def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.socket:
-    """Remove the socket with this address from the list, or open a new one."""
+    """Take the socket with this address from the list, or open a new one."""
     for position, listener in enumerate(inherited):
         if bind_of(listener) == bind:
             return inherited.pop(position)
@@ -85,8 +85,8 @@ def _listen(bind: Bind) -> socket.socket:
 def _listen_unix(path: str) -> socket.socket:
     """Listen on a path; first remove a socket on which no process listens.
 
-    A server leaves its socket when it stops: otherwise, a server that stops late would
-    remove the socket of the one that replaced it.
+    A server keeps its socket file when it stops: otherwise, a server that stops late
+    would remove the file of the server that replaced it.
     """
     if Path(path).exists():
         if not Path(path).is_socket():

@@ -1,9 +1,9 @@
-"""What `readback doctor` finds when it asks the public addresses as a stranger would.
+"""The checks of `readback doctor` that use the public addresses as a stranger would.
 
-The API gets a key that does not exist, a random word as User-Agent, and made-up entries
-of X-Forwarded-For. The table of unmatched requests then shows whether this installation
-answered, and which client address it saw. A network may not route its own public
-address back, so an unreachable address is only a warning.
+The request to the API has a key that does not exist, a random User-Agent and made-up
+entries in X-Forwarded-For. The table of unmatched requests then shows whether this
+installation answered, and which client address it saw. A network may not route its own
+public address back, so an unreachable address is only a warning.
 """
 
 import secrets

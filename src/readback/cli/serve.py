@@ -1,8 +1,8 @@
 """`readback serve`: the API and the cabinet together, or one of them alone.
 
-The command opens the sockets, then manages the processes. Only workers of the cabinet
-ever import Django. The settings of a temporary server are put into the environment,
-because all processes and commands read their settings only from there.
+The command opens the sockets, then manages the processes. It never imports Django
+itself. The settings of a temporary server are put into the environment, because all
+processes and commands read their settings only from there.
 """
 
 import json
@@ -29,7 +29,7 @@ from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
 
 _ANY_PORT = "127.0.0.1:0"
-# More than the account takes as JSON, and it fits into a pipe.
+# More than the account takes as JSON, and less than fits into a pipe.
 _MAX_ACCOUNT_BYTES = 4096
 
 
@@ -182,7 +182,7 @@ def _explained(function: Callable[[], None]) -> Callable[[], None]:
 
 
 def _run_in_child(function: Callable[[], None]) -> None:
-    """Run a function that needs Django, which this process must not import."""
+    """Run a function in a child process, because it imports Django."""
     _, status = os.waitpid(fork(_explained(function)), 0)
     if status:
         sys.exit(os.waitstatus_to_exitcode(status))
@@ -200,7 +200,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         os.environ.setdefault("READBACK_KEY_RATE", "0")
-        # The test that started it has ended, and no one else knows its address.
+        # Stop quickly: the test has ended, and no one else knows the address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         (*api, ops), cabinet = listeners.open_all(settings.load())
         # Set the addresses again, now with the ports that the operating system has

@@ -1,4 +1,4 @@
-"""What a command checks before it starts; each check ends it with one sentence."""
+"""Checks before a command starts; a check that fails ends it with one sentence."""
 
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config, read
@@ -31,7 +31,7 @@ def check_certificate(config: Config) -> None:
     import ssl
 
     try:
-        # If there is a password, OpenSSL does not ask for one.
+        # With a password argument, OpenSSL does not ask for a password.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
             config.tls_certificate, config.tls_key, password=""
         )

@@ -1,4 +1,4 @@
-"""What happens in the database before the service starts.
+"""Prepares and checks the database before the service starts.
 
 Import this after setting up Django, in the cabinet's process or in a child process. The
 parent process receives the results as a dictionary of strings.
@@ -32,7 +32,7 @@ def prepare_database(
 
     The result has the account's `email`, and its `key` if this call created one. If
     only this machine can reach the service, it also has a `link` to set the account's
-    password, which is empty once there is one. Without `shows_secrets`, it has
+    password, which is empty once a password is set. Without `shows_secrets`, it has
     `hidden` instead of both.
     """
     with database.report_database_errors():

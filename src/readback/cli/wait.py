@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.2
 # The limit for one answer, so that a lost request does not use up all the time.
 _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
-# The status of each server that is ready.
+# The paths to ask for, each with the status of a server that is ready.
 _READY = {MODELS_PATH: _NO_KEY, READINESS_PATH: 200, HEALTH_PATH: 200}
 # The answers of a server without this path. The cabinet answers 400 to any host name
 # but its own, except for health checks.
@@ -67,7 +67,7 @@ def wait(url: str, timeout: timedelta) -> None:
 
 
 def _problem(url: str, deadline: float) -> str:
-    """Return why the server is not ready; nothing if it is."""
+    """Return why the server is not ready; an empty text if it is."""
     from http.client import HTTPException
 
     from readback.http_client import send

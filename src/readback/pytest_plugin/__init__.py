@@ -1,7 +1,7 @@
 """The pytest plugin: a Readback server for the tests of other projects.
 
 pytest loads this module in every run of every project that has Readback installed, so
-it imports nothing until a test asks for a fixture. docs/testing.md explains them.
+it imports nothing until a test uses a fixture. docs/testing.md explains the fixtures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A server for the tests of this process: its keys, and what arrived with them.
 
-Readback stores no text, so a test cannot compare one. Keys and the journal are accessed
+Readback stores no text, so a test cannot check it. Keys and the journal are accessed
 directly in the database file: a command would take a second to import Django, and an
 endpoint for this would have to be protected on every server.
 """
@@ -29,10 +29,10 @@ from readback.http_client import send
 from readback.rehearsal import REHEARSED, checked_pattern
 
 _PR_SET_PDEATHSIG = 1
-# -P keeps the folder of the project off the path.
+# -P keeps the folder of the project off sys.path.
 _SERVE = [sys.executable, "-P", "-m", "readback", "serve", "--ephemeral", "--json"]
-# One worker writes requests in the order in which they arrived; with an interval of 0,
-# all of them twice a second.
+# A single worker writes requests in the order in which they arrived; with an interval
+# of 0, it does so every half second.
 _OURS = {"READBACK_WORKERS": "1", "READBACK_JOURNAL_INTERVAL": "0"}
 _JOURNAL_SECONDS = 30
 _POLL_SECONDS = 0.01
@@ -162,8 +162,8 @@ class ReadbackServer:
         """Assert what has arrived with this key so far; return it.
 
         Each outcome is `accepted`, `rehearsed` or the code of a refusal, with its
-        number of requests; none may have another outcome. Every request must be from
-        `program`, and every refused one must have exactly these `differences`.
+        number of requests; no request may have another outcome. Every request must be
+        from `program`, and every refused one must have exactly these `differences`.
         """
         __tracebackhide__ = True
         for name in outcomes:
@@ -212,7 +212,7 @@ class ReadbackServer:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        """Open the database file that the running server uses, too."""
+        """Open the database file of the running server."""
         url = f"{self._database.as_uri()}?mode=rw"
         connection = sqlite3.connect(url, uri=True, timeout=_LOCK_SECONDS)
         with closing(connection), connection:

@@ -1,7 +1,7 @@
-"""The account page and deletion, the list of sessions, and the sign-up.
+"""The pages to sign up, to see and delete the account, and to list its sessions.
 
-allauth's pages change the e-mail address and the password. Opening a link in an e-mail
-changes nothing, because mail scanners open links; pressing the button on its page does.
+allauth's pages change the e-mail address and the password. A link in an e-mail only
+opens a page with a button, because mail scanners open links, too.
 """
 
 from typing import Any
@@ -36,8 +36,8 @@ class SignUpView(allauth_views.SignupView):
         # Count the e-mail whether or not the address has an account.
         count_mail(self.request, email)
         # Cleared so that every sign-up sends an e-mail and shows the same message.
-        # Inside the transaction, this row and the account's could be locked in either
-        # order.
+        # Not in the transaction, where this row and the account's could be locked in
+        # either order.
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():

@@ -31,7 +31,7 @@ from readback.cabinet.serving import errors, security_log, visitors
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
 _AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
-# The longest window of the limits on wrong passwords.
+# The longest window of the limits on wrong passwords, except the daily limit.
 _LOGIN_MINUTES = 5
 
 # Our templates for allauth's notices about second factors.
@@ -47,7 +47,7 @@ _FACTOR_NOTICES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 class OwnAddressBackend(AuthenticationBackend):
-    """Authenticate by the account's own address, not by one still unconfirmed."""
+    """Authenticate by the account's own address, not by a new, unconfirmed one."""
 
     def authenticate(self, request: Any, **credentials: Any) -> Any:  # type: ignore[override]
         user = super().authenticate(request, **credentials)
@@ -116,13 +116,13 @@ class CabinetAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(page) from None
 
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Start a session; refuse any other login if only single sign-on is allowed."""
+        """Start a session; if only single sign-on is allowed, refuse other logins."""
         if provider_is_only_way() and not selectors.used_provider(request, user):
             raise ImmediateHttpResponse(single_sign_on.no_passwords(request))
         super().login(request, user)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Require a proof unless the login, by any method, is recent.
+        """Require reauthentication unless the login, by any method, is recent.
 
         An account with neither a password nor a second factor has to log in again;
         allauth would not ask for anything.
@@ -172,8 +172,8 @@ class CabinetAdapter(DefaultAccountAdapter):
             template_prefix, details = _FACTOR_NOTICES[template_prefix]
         request = allauth_context.request
         to = email or user.get_username()
-        # Whoever took over the account could use up the limit, so that the old address
-        # would not get this notice.
+        # Not limited: whoever took over the account could use up the limit beforehand,
+        # and the old address would not get this notice.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
         if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)
@@ -200,7 +200,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Add an e-mail that a visitor asked for, unless there were too many.
 
-        Those after a sign-up were counted before it was known which one to send.
+        E-mails after a sign-up have been counted already, by `SignUpView`.
         """
         if template not in _AFTER_SIGN_UP:
             count_mail(allauth_context.request, email)

@@ -2,8 +2,8 @@
 
 allauth locks a count by adding an entry, reads the count, and writes it if another
 attempt is allowed. This cache only reads a count that has reached its limit, so that a
-flood of requests causes no writes. Django reports a database error as an entry that
-already exists, which allauth would take for too many attempts; this cache raises it.
+flood of requests causes no writes. Django reports a database error as an existing
+entry, which allauth would take for too many attempts; this cache raises the error.
 """
 
 import re
@@ -20,7 +20,7 @@ _LOCK = re.compile(r"(allauth:rl:[\w.]+:\w+:(\d+)/([\d.]+)/\w+:.*):lock")
 
 
 class CountCache(DatabaseCache):
-    """Django creates one for each thread."""
+    """Django creates an instance for each thread."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -1,9 +1,9 @@
 """Everything we hold about an account, as one JSON document, and the page for it.
 
-The fields are named after the columns, as documented in docs/cabinet.md. Values that
-could be used instead of a secret (a password hash, a key's digest, a session key) and
-data about other people are left out. A test compares `lists_of` with all tables that
-reference an account.
+The fields are named after the columns, as documented in docs/cabinet.md. Values derived
+from a secret (a password hash, a key's digest, a session key) and data about other
+people are left out. A test compares `lists_of` with all tables that reference an
+account.
 """
 
 import json
@@ -117,7 +117,7 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
 @personal_page
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
-    """Ask for the password here, because a download does not open a new page."""
+    """Show the page; ask for the password now, not after a click on the download."""
     return render(request, "accounts/account_data.html")
 
 

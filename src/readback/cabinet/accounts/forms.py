@@ -45,7 +45,7 @@ class NormalisedEmailField(forms.EmailField):
 
     def clean(self, value: Any) -> str:
         address = account_rules.normalise(super().clean(value))
-        # A domain is longer in its ASCII form, so check the length again.
+        # A domain may be longer in its ASCII form, so check the length again.
         self.run_validators(address)
         return address
 
@@ -53,7 +53,7 @@ class NormalisedEmailField(forms.EmailField):
 class NameField(forms.CharField):
     """The name of a key or a passkey.
 
-    The page has no `maxlength`, because browsers silently cut off longer names, and
+    The HTML has no `maxlength`, because browsers silently cut off longer names, and
     count an emoji as two or more characters.
     """
 
@@ -71,7 +71,7 @@ class NameField(forms.CharField):
 
 @contextmanager
 def service_errors(form: forms.Form, field: str) -> Iterator[None]:
-    """Show the error of a service at a field of the form."""
+    """Show the error of a service next to a field of the form."""
     try:
         yield
     except services.ServiceError as error:
@@ -106,7 +106,7 @@ class NoLabelSuffixForm:
 class PasswordForm(NoLabelSuffixForm):
     """Describe the rules for a new password in one sentence, and ask for it only once.
 
-    Browsers can show and store passwords.
+    Once is enough, because browsers can show and store passwords.
     """
 
     fields: dict[str, forms.Field]
@@ -199,7 +199,7 @@ class ReauthenticateForm(PasswordForm, allauth_forms.ReauthenticateForm):
 class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
     """Ask for the account's address, so that no one deletes an account by accident."""
 
-    autofocus = False  # on a phone, the keyboard would cover what is about to happen
+    autofocus = False  # on a phone, the keyboard would cover the text above
     email = NormalisedEmailField()
 
     def __init__(self, account: User, *args: Any) -> None:

@@ -1,4 +1,4 @@
-"""What we change in allauth's OpenID Connect client: it checks more and stores nothing.
+"""Our changes to allauth's OpenID Connect client: it checks more and stores nothing.
 
 Imported at the first login, because its libraries take 14 MB of memory. What we do with
 a person's identity is in `single_sign_on.py`.
@@ -42,7 +42,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
     def complete_login(
         self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
     ) -> Any:
-        """Check the ID token completely; allauth would rely on the connection."""
+        """Check the ID token completely; allauth would just trust the connection."""
         id_token = kwargs["response"].get("id_token")
         if not isinstance(id_token, str):
             raise ProviderError("it sent no ID token")
@@ -52,7 +52,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         if not {"exp", "iat"} <= claims.keys():
             raise ProviderError("its ID token has no exp or no iat")
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
-        # OpenID Connect Core §3.1.3.7: `azp` names the client if there are several.
+        # OpenID Connect Core §3.1.3.7: with several audiences, `azp` names the client.
         party = claims.get("azp", "" if several else app.client_id)
         if party != app.client_id:
             raise ProviderError("its ID token is for another client")

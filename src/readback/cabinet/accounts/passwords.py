@@ -36,7 +36,7 @@ class Argon2Hasher(Argon2PasswordHasher):
 
 
 class StrengthValidator:
-    """Refuse passwords that are among the first that anyone would try."""
+    """Refuse passwords that an attacker would try first."""
 
     def __init__(self) -> None:
         self._known = CommonPasswordValidator().passwords

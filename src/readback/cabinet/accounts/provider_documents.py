@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
 # Of a process's eight threads, forms use at most four, and tests of keys two of these.
 # The form that starts a login waits only for the configuration. All other requests are
-# sent while the browser loads the page to which the provider returns.
+# sent while the browser loads the page to which the provider redirects it.
 _for_forms = Slots(1)
 _for_pages = Slots(3)
 
@@ -48,7 +48,7 @@ def configuration(issuer: str) -> dict[str, Any]:
             document = _read_configuration(issuer)
             _remembered[issuer] = (document, time.monotonic() + REMEMBERED_SECONDS)
         except ProviderBusyError:
-            # Another login is reading it; until then, the previous one is good enough.
+            # Another login is reading it now; use the previous configuration.
             if not document:
                 raise
     return document

@@ -1,4 +1,4 @@
-"""The second factor: what we change in allauth.mfa, which has the pages and flows.
+"""The second factor: our changes to allauth.mfa, which has the pages and flows.
 
 A code works only once. Secrets are encrypted with the secret key. This module also
 decides where passkeys work, and when operators need a second factor.
@@ -43,7 +43,7 @@ _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
 # Longer than an app's code is valid: its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
-# The window of the limit on wrong codes.
+# The longest window of the limits on wrong codes, except the daily limit.
 _LIMIT_MINUTES = 5
 
 
@@ -52,7 +52,7 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return the secret; if it cannot be read, return one that no one knows."""
+        """Return the secret; if it cannot be decrypted, return a random one."""
         try:
             return unseal(encrypted_text)
         except InvalidToken:
@@ -122,7 +122,7 @@ class ConfirmCodeForm(CodeForm, code_forms.ReauthenticateForm):
 
 
 class PasskeyForm(forms.Form):
-    """Refuse what allauth or fido2 cannot parse, without an internal error."""
+    """Refuse input that allauth or fido2 cannot parse, without an internal error."""
 
     wrong = _("This passkey is not accepted here. It may have been removed.")
 
@@ -131,7 +131,7 @@ class PasskeyForm(forms.Form):
             super().full_clean()
         except Exception:  # the parsers raise many types of exceptions
             self.add_error("credential", ValidationError("", "invalid"))
-        # The messages of Django and allauth mention a "value" and a "code".
+        # Django's and allauth's messages are about a "value" or "code", not a passkey.
         for field in ("credential", NON_FIELD_ERRORS):
             for error in self.errors.get(field, ErrorList()).as_data():
                 if error.code in ("required", "invalid", "incorrect_code"):
@@ -176,7 +176,7 @@ class EditPasskeyForm(NoLabelSuffixForm, passkey_forms.EditWebAuthnForm):
 
 @transaction.atomic
 def second_factor_reset(account: User) -> None:
-    """Remove all factors and end all sessions, for an owner who lost the device."""
+    """Remove all factors and end all sessions, for an owner who has lost them."""
     account_lock(account)
     if not Authenticator.objects.filter(user=account).delete()[0]:
         raise ServiceError(_("This account has no second factor."))
@@ -190,7 +190,7 @@ def second_factor_reset(account: User) -> None:
 def passkeys_work(request: HttpRequest) -> bool:
     """Return whether browsers offer passkeys at the address that the visitor uses.
 
-    They refuse them for IP addresses, such as the default http://127.0.0.1.
+    Browsers refuse passkeys for IP addresses, such as the default http://127.0.0.1.
     """
     host = _host(request)
     if host == "localhost" or host.endswith(".localhost"):
@@ -218,7 +218,7 @@ def lacks_second_factor(request: HttpRequest) -> bool:
 
 
 def ask_for_second_factor(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect an operator to add or use a second factor, and then to a path.
+    """Redirect an operator to add or use a second factor, and then back to the path.
 
     A factor that another session has added does not count until this session uses it.
     """

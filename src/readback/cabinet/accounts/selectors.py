@@ -1,4 +1,4 @@
-"""Queries on accounts, their addresses and their second factors. Never writes."""
+"""Queries on accounts, their addresses and second factors. Nothing here writes."""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ def account_is_unused(account: User) -> bool:
 
 
 def confirmed() -> Q:
-    """Return `account_is_confirmed` as a condition of a query."""
+    """Return the query condition for `account_is_confirmed`."""
     addresses = EmailAddress.objects.filter(user=OuterRef("pk"))
     return Q(Exists(addresses.filter(primary=True, verified=True)))
 

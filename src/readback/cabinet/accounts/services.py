@@ -40,7 +40,7 @@ def account_create(
     any_domain: bool = False,
     language: str = "",
 ) -> User:
-    """Create an account; `confirmed` marks its address confirmed.
+    """Create an account; `confirmed` marks its address as confirmed.
 
     Without a password, nobody can log in until one is set. Only the server uses
     `any_domain`, for its own account on the local machine.

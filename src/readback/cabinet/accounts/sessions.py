@@ -1,8 +1,8 @@
 """Where an account is logged in: one row of allauth's table for each session.
 
 allauth adds the row at login, and `middleware.py` updates it at most every few minutes.
-It contains only the network and the names of the browser and its system. Deleting the
-row in Django's own table ends a session.
+It contains only the network and the names of the browser and the operating system.
+Deleting the row in Django's own table ends a session.
 """
 
 from typing import Any
@@ -51,7 +51,7 @@ _SYSTEMS = (
 @receiver(pre_save, sender=UserSession)
 def _shorten(instance: UserSession, **_: Any) -> None:
     """Store only the network, because the page shows no more than that."""
-    # The pages show this unspecified address as "unknown".
+    # The pages show 0.0.0.0 as "unknown".
     instance.ip = shorten(instance.ip).replace(".x", ".0") or "0.0.0.0"
     if agent := instance.user_agent:
         names = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
@@ -71,7 +71,7 @@ def sessions_end(account: User, kept_key: str | None = None) -> None:
 
 
 def sessions_end_surplus(account: User) -> None:
-    """Leave room for one more session."""
+    """End the oldest sessions, so that there is room for one more."""
     rows = UserSession.objects.filter(user=account).order_by("-last_seen_at", "-pk")
     surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS - 1 :])
     if surplus:

@@ -1,7 +1,6 @@
-"""Handlers for signals of allauth and Django: they write the security log and end
-sessions.
+"""Handlers of allauth's and Django's signals, for the security log and sessions.
 
-`mail/notices.py` records all other events.
+All other events are logged by the code that causes them.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
 """Single sign-on: log in with an OpenID Connect provider of the operator's choice.
 
-A login starts with a button, and continues on a page of the cabinet. A person is
-identified by the issuer and the issuer's id for them. The address matters only at the
-first login, when it decides which account is theirs. `openid_connect.py` sends the
-requests to the provider.
+A login begins with a button and ends at `callback`, to which the provider redirects. A
+person is identified by the issuer and the issuer's id for them. The address matters
+only at the first login, when it decides which account is theirs. `openid_connect.py`
+sends the requests to the provider.
 """
 
 import logging
@@ -55,8 +55,8 @@ def start(request: HttpRequest) -> Any:
         away = provider.redirect(request, AuthProcess.LOGIN, next_url)
     except ProviderError as error:
         return _failed(request, error)
-    # Not a redirect: `form-action 'self'` in our Content-Security-Policy forbids a form
-    # to redirect to another site.
+    # Not a redirect: with `form-action 'self'` in our Content-Security-Policy, a form
+    # cannot redirect to another site.
     return render(request, "accounts/provider_leave.html", {"url": away.url})
 
 
@@ -212,7 +212,7 @@ def _create(uid: str, email: str) -> SocialAccount:
 
 
 def _connect(uid: str, account: User) -> SocialAccount:
-    """Connect them; only the provider's id for the person is stored."""
+    """Connect a person to an account; only the provider's id for them is stored."""
     return SocialAccount.objects.create(
         user=account, provider=settings.CONFIG.oidc_issuer, uid=uid, extra_data={}
     )

@@ -1,5 +1,4 @@
 """Keys: create one, see it once, try it, and watch what arrives with it.
 
-What owners see about the requests of their keys comes from what the API wrote to the
-database.
+Owners see the requests with their keys as the API recorded them in the database.
 """

@@ -1,4 +1,4 @@
-"""The forms for keys: create, rename and rotate. Services check the rest."""
+"""The forms to create, rename and rotate keys. The services check limits and names."""
 
 from datetime import datetime, timedelta
 

@@ -1,8 +1,8 @@
 """The page of a new key, and what browsers poll while its owner waits for a request.
 
 Until a request with the key arrives, the page shows requests from the reader's network
-that had no accepted key. They also have their own page, for people who wonder why
-nothing arrives.
+that had no accepted key. These requests also have their own page, for people
+who wonder why nothing arrives.
 """
 
 import time
@@ -92,7 +92,7 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
-    """Return the latest request: a program's, our test's, or those without a key."""
+    """Return the context for the latest request, or for unmatched requests if none."""
     latest = selectors.latest_request(key, preferably_not_of=send_test.PROGRAM)
     if latest is None:
         return {"key": key, **unmatched(request)}

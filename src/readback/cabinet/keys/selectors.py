@@ -1,4 +1,4 @@
-"""Queries on keys, usage and the journal. Never writes."""
+"""Queries on keys, usage and the journal. Nothing here writes."""
 
 from datetime import datetime, timedelta
 

@@ -64,7 +64,7 @@ class KeyTest(NamedTuple):
 
 
 def from_post(request: AccountRequest, key: str) -> KeyTest:
-    """Send the test that a form asks for, with the key in this form."""
+    """Send a test if the form was submitted, and return its result."""
     if request.method != "POST":
         return KeyTest()
     # Browsers send each line break in a form as CR LF.
@@ -125,7 +125,7 @@ def _member(document: Any, *names: str | int) -> Any:
 
 
 def _shown(text: str, key: str) -> str:
-    """Return the beginning of a text, with every character made visible."""
+    """Return a text's beginning, with the key hidden and all characters visible."""
     text = text.replace(key, _HIDDEN_KEY)
     if len(text) > _SHOWN_CHARACTERS:
         text = f"{text[:_SHOWN_CHARACTERS]}…"

@@ -1,4 +1,4 @@
-"""All changes to keys, their journal and the address, as functions `<entity>_<action>`.
+"""All changes to keys and their journals, as functions `<entity>_<action>`.
 
 Pages, the admin and the command line change data only through these. A service that
 cannot do its work raises `ServiceError` with a message for the user.
@@ -20,12 +20,12 @@ from readback.cabinet.models import JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
 from readback.rehearsal import checked_pattern
 
-# How long a rotated key can go on working.
+# The longest time that a rotated key can keep working.
 LONGEST_OVERLAP = timedelta(days=7)
 
 
 class AlreadyRotated(ServiceError):
-    """The key was already rotated, perhaps by the same click."""
+    """The key was already rotated, perhaps by a double click."""
 
 
 class NewKey(NamedTuple):
@@ -49,7 +49,7 @@ def key_create(
     """Create a key, with a pattern (`rehearsal`) if it is a rehearsal key."""
     owner = _lock_for_new_key(owner)
     pattern = _checked_pattern(rehearsal)
-    # `key_rotate` counts the rotated keys.
+    # Rotated keys have a limit of their own, in `key_rotate`.
     current = selectors.keys_active(owner).filter(replaced_by=None)
     if current.count() >= MAX_ACTIVE_KEYS:
         raise ServiceError(

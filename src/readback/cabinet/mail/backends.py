@@ -1,7 +1,7 @@
-"""How e-mails are sent: Django's mail settings, and the backend that prints them.
+"""How e-mails are sent: Django's mail settings, and a backend that prints e-mails.
 
-They are printed decoded, so that links can be clicked, and to standard error, because
-the output of commands goes to standard output.
+It decodes them, so that links can be clicked, and prints them to standard error,
+because the output of commands goes to standard output.
 """
 
 import sys
@@ -41,7 +41,7 @@ def settings(smtp_url: str) -> dict[str, Any]:
 
 
 def sender(mail_from: str, name: str) -> str:
-    """Return the sender of e-mails, with the site's name if it has none."""
+    """Return the sender of e-mails, with the site's name if `mail_from` has no name."""
     own, address = parseaddr(mail_from)
     return f'"{quote(own or name)}" <{address}>'
 

@@ -1,12 +1,12 @@
 """What owners are told: notices of changes, and reminders that a key expires.
 
-The services call these within the transaction of the change, so that an e-mail is
-added to the outbox together with the change or not at all. The log gets its line after
-the commit.
+The services call these functions within the transaction of the change, so that an
+e-mail is added to the outbox together with the change or not at all. The line in the
+security log is written after the commit.
 
 Each worker's sender adds due reminders from time to time. It claims a reminder by
 setting the key's `reminded_at`, in the transaction that adds the e-mail to the outbox,
-so that any number of senders add it once.
+so that it is added only once.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from readback.cabinet.serving import security_log
 
 # For this long after the sign-up, people get no e-mail about keys that they create.
 _FIRST_VISIT = timedelta(minutes=15)
-# A key that was used this recently is in use.
+# A key counts as in use if it was used this recently.
 IN_USE = timedelta(days=30)
 # The same for a rotated key, whose programs should have the new key by now.
 _ROTATED_IN_USE = timedelta(days=1)
@@ -46,7 +46,7 @@ def notify(event: str, account: User, **details: str) -> None:
 
 
 def key_created(key: Key, *, notify: bool) -> None:
-    """Report a new key; without an e-mail soon after a sign-up on the pages."""
+    """Report a new key; on the pages, send no e-mail soon after the sign-up."""
     record("key_created", account=key.owner_id, key=key.pk)
     is_first_visit = key.created_at - key.owner.date_joined < _FIRST_VISIT
     if notify and not (is_first_visit and context.request):
@@ -129,9 +129,9 @@ def _remind(key: Key, ends: timedelta, now: datetime) -> None:
 def _due(notice: timedelta, ends: timedelta, now: datetime) -> QuerySet[Key]:
     """Return the keys that expire within `notice`, but not within `ends`.
 
-    Keys with this reminder are left out; an older `reminded_at` is from the previous
-    reminder, or from an earlier expiry. A key with a short life gets no reminder soon
-    after its creation.
+    Keys that have had this reminder are left out; an older `reminded_at` is from the
+    previous reminder, or from an earlier expiry. A key with a short lifetime gets
+    no reminder soon after its creation.
     """
     begins = F("expires_at") - notice
     current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)

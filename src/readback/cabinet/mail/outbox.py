@@ -181,7 +181,7 @@ class Sender(Thread):
         self._next_work = 0.0
 
     def stop(self) -> None:
-        """Stop sending; if an e-mail is being sent, it is sent again later."""
+        """Stop sending; an e-mail that takes too long may be sent again later."""
         self._stopping.set()
         self.join(_STOP_SECONDS)
 
@@ -192,7 +192,7 @@ class Sender(Thread):
         connections.close_all()
 
     def _work(self) -> float:
-        """Send an e-mail if one is due; return how long to pause then."""
+        """Send an e-mail if one is due; return how long to pause afterwards."""
         try:
             close_old_connections()
             self._work_periodically()
@@ -258,7 +258,7 @@ class Sender(Thread):
 
 
 def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int:
-    """Return the status of the only recipient, or of the whole e-mail."""
+    """Return the SMTP status of the only recipient, or of the whole e-mail."""
     if isinstance(refusal, smtplib.SMTPDataError):
         return refusal.smtp_code
     return max(code for code, _text in refusal.recipients.values())
@@ -272,6 +272,6 @@ def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
 
 def _delay(failures: int, longest: float) -> float:
     """Return 1, 2, 4, … seconds up to the longest, each shortened by up to half."""
-    # Without a bound, the power would overflow after days. The random part keeps
-    # senders that failed together from retrying together.
+    # Without the limit of 20, the power would overflow after days. The random part
+    # keeps senders that failed together from retrying together.
     return min(2.0 ** min(failures - 1, 20), longest) * random.uniform(0.5, 1)

@@ -1,4 +1,4 @@
-"""E-mails as their readers get them: text, the same paragraphs as HTML, and a button.
+"""E-mails as recipients see them: text, the same paragraphs as HTML, and a button.
 
 Links are built from the settings, never from a request, whose Host can be forged.
 """

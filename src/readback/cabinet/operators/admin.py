@@ -239,7 +239,7 @@ class KeyAdmin(ReadOnlyAdmin):
     }
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
-        """Link to the owner's page, which has all keys of the account."""
+        """Redirect to the owner's page, which has all keys of the account."""
         key = self.get_object(request, unquote(object_id))
         if key is None:
             raise Http404

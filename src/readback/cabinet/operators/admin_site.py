@@ -62,7 +62,7 @@ class OperatorSite(admin.AdminSite):
 
 
 class Operation(NamedTuple):
-    """What operators can do with rows: an action of their list.
+    """An action that operators can apply to rows of a list.
 
     An account's page has a button for each operation that applies.
     """
@@ -163,7 +163,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _apply(
         self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
     ) -> None:
-        """Change each row and add its entry to the audit trail, in a transaction each.
+        """Change each row and record it in the audit trail, in one transaction per row.
 
         Report which rows could not be changed, and why.
         """
@@ -188,7 +188,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 class ChoiceFilter(admin.SimpleListFilter):
-    """A filter without a column: value in the URL, title and condition."""
+    """A filter by conditions, each with its value in the URL and its title."""
 
     conditions: tuple[tuple[str, Any, Callable[[], Q]], ...]
 

@@ -38,7 +38,7 @@ def figures() -> dict[str, Any]:
 
 def _count() -> dict[str, Any]:
     now = timezone.now()
-    # (hour, code, requests): hundreds of hours, with up to tens of codes each.
+    # (hour, code, requests): hundreds of hours, with up to dozens of codes each.
     hours = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
     usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
     day = chart.last_day(usage, now)

@@ -1,9 +1,9 @@
-"""The documentation: docs/*.md as pages with a list of contents.
+"""The documentation: docs/*.md as pages with a table of contents.
 
 The wheel contains docs/ inside the package; a clone has it at its root. `README.md` is
-the index, in the cabinet as in the repository. Parts between two comments that name
-them, `findings` of the probe and `programs`, are rendered from a table in the reader's
-language. The text between them in the file is for readers of the repository.
+the index, in the cabinet as in the repository. The lists of `findings` and `programs`,
+each between two comments with its name, are rendered from a table in the reader's
+language. The text between the comments is for readers of the repository.
 
 The OpenAPI document gets the addresses of this installation; the file in docs/ has the
 default ones. Tools that import it do not remember its address, so every link in it must
@@ -250,7 +250,7 @@ def name_alternate(response: HttpResponse, path: str, media_type: str) -> None:
 
 
 def cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Let caches keep a page for visitors without cookies, who all see the same."""
+    """Let caches keep a page for visitors without cookies; it is the same for all."""
     if not request.COOKIES:
         response["Cache-Control"] = "public, max-age=60"
     return response

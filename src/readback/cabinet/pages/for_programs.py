@@ -25,7 +25,7 @@ _MARKDOWN = "text/markdown; charset=utf-8"
 # Comments and pictures.
 _UNSEEN = re.compile(r"^(?:\[//\]: # .*|!\[.*\]\(.*\))\n\n?", re.M)
 _TARGET = re.compile(r"(?<=\]\()(?!#)[^)\s]+(?=\))")
-# A page and what it is about, in a table of the index.
+# A row of a table in the index: a page, and what it is about.
 _INDEX_ROW = re.compile(r"^\| (\[.+?\]\(.+?\)) \| (.+) \|$", re.M)
 
 

@@ -74,7 +74,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     """Say where to report a vulnerability (RFC 9116), if the operator has set it."""
     if not settings.CONFIG.contact:
         raise Http404
-    # On the hour, so that not every answer differs.
+    # Rounded to the hour, so that the answer changes only once an hour.
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     expires = now + timedelta(days=_SECURITY_DAYS)
     fields = {

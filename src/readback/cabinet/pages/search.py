@@ -5,8 +5,8 @@ A result is a section of a page, as `search_index.py` collects them.
 Sections whose message is in the query come first. The longest message is the most
 certain; a status and the name of an exception are less certain, and a message in
 “quotation marks”, which many causes share, is the least certain. Then come the sections
-that share words with the query; rare words count more. If no section shares half of the
-words of an error, how to find its cause comes first.
+that share words with the query; rare words count more. If no section has half of the
+words of an error, advice on how to find its cause comes first.
 """
 
 import re
@@ -35,12 +35,12 @@ from readback.cabinet.pages.search_index import (
     stems,
 )
 
-# An address can hold this many characters.
+# The query is part of the URL, so its length is limited.
 _MAX_QUERY = 2000
 _MAX_FOUND = 10
-# Other results must score at least this fraction of the best one.
+# Other results must score at least this fraction of the best score.
 _LEAST_RELATIVE = 0.5
-# It leads to how to find the cause.
+# This name leads to the section on how to find the cause.
 _NO_REASON = " cannot connect "
 _HEADING_LENGTH = 100
 
@@ -116,7 +116,7 @@ def essence(pasted: str) -> str:
     text, frames = _FRAME.subn("\n", pasted)
     text = re.sub(r"\s*\n\s*", "\n", text).strip()
     if frames or len(text) > _MAX_QUERY:
-        # The last lines carry the message, unless a library hides it behind its own.
+        # The last lines contain the message, unless a library hides it behind its own.
         text = "\n".join(dict.fromkeys([*_EXCEPTION.findall(text), text[-300:]]))
     return text[-_MAX_QUERY:]
 
@@ -135,7 +135,7 @@ def search(query: str, language: str) -> list[SearchHit]:
     lengths: dict[int, float] = {}
     for name in names:
         for number in index.names[name]:
-            # Of two equal names, a symptom's leads to the cause and the fix.
+            # If two sections have the same name, the symptom comes first.
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
     # After a certain match, sections that only share words are not shown.
@@ -154,7 +154,7 @@ def search(query: str, language: str) -> list[SearchHit]:
 
 
 def _phrase(query: str) -> str:
-    """Return the words of a query, also those inside identifiers, and its statuses."""
+    """Return a query's words, including those inside identifiers, and its statuses."""
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
@@ -175,7 +175,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     """Return the most precise of the names in a query.
 
     Names that many causes share, such as a status, count only if there are no others,
-    and vague names only if there are none of these.
+    and vague names only if there are no others at all.
     """
     names = {name for name in index.names if has_name(phrase, name)}
     telling = {

@@ -1,8 +1,8 @@
 """What the search of the documentation knows: sections, words and messages.
 
 Each heading of a page begins a section. Each row of the symptoms page is also a section
-and leads to the place that its link names. So is each setting, and each row of a table
-of messages. `messages.toml` has more messages for a row than the page shows.
+and leads to the place that its link names. Each setting and each row of a table of
+messages is a section, too. `messages.toml` has more messages than the pages show.
 """
 
 import re
@@ -54,7 +54,7 @@ _MESSAGES_ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.M)
 _MESSAGE = re.compile("`([^`]+)`")
 _QUOTED = re.compile("[“«]([^”»]+)[”»]")
 _MORE_MESSAGES = Path(__file__).with_name("messages.toml")
-# In a message, it stands for words that differ.
+# In a message, this stands for words that differ.
 _GAP = "…"
 # Words further apart belong to different sentences or to a log around the message.
 _FEW_WORDS = " (?:.{1,80} )?"

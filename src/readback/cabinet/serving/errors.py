@@ -1,7 +1,7 @@
 """Our handlers for errors 400, 429, 500 and 503.
 
 A full disk, a lock that is never released and an unreachable database server are
-neither bugs nor the visitor's fault, so they are distinguished from all other errors.
+neither bugs nor the visitor's fault, so they are answered with 503.
 """
 
 import logging
@@ -18,7 +18,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 _log = logging.getLogger("readback.cabinet.errors")
-# The window of all limits that allauth itself applies, which a test checks.
+# The window of all limits that allauth itself applies; a test checks this.
 ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
 # The shorter window of the e-mail limits; the longer one is a day.
@@ -56,7 +56,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     global _logged_at
     error = sys.exception()
-    # SQLite reports wrong statements as operational errors, too.
+    # SQLite also reports invalid statements as operational errors.
     name = getattr(error and error.__cause__, "sqlite_errorname", "")
     if not isinstance(error, OperationalError) or name == "SQLITE_ERROR":
         match = getattr(request, "resolver_match", None)
@@ -73,13 +73,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def reason(error: BaseException) -> str:
     """Return why the database cannot be used."""
-    # PostgreSQL's messages may quote values; its codes and the driver's own do not.
+    # PostgreSQL's messages may quote values; codes and the driver's messages do not.
     state = getattr(error.__cause__, "sqlstate", None)
     words = " ".join(str(error).split())
     return f"{type(error.__cause__).__name__} ({state})" if state else words
 
 
 def _standalone(template: str, status: HTTPStatus) -> HttpResponse:
-    """Render without the request: its session and its user are in the database."""
+    """Render without the request, whose session and user are in the database."""
     context = {"brand": settings.BRAND, "site_name": settings.BRAND.name}
     return HttpResponse(render_to_string(template, context), status=status)

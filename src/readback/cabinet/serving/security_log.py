@@ -53,7 +53,7 @@ def record(event: str, *, account: int | None = None, key: int | None = None) ->
 
 
 def enable(config: Config, command: str = "") -> None:
-    """Write the log from now on, in a command only if the setting names a place.
+    """Start writing the log; in a command, do so only if the setting names a place.
 
     The command is what the operator typed, such as "readback account deactivate".
     """
@@ -89,7 +89,7 @@ class _File(_ElseStandardError, WatchedFileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             super().emit(record)
-        except OSError:  # it cannot be opened
+        except OSError:  # the file cannot be opened
             self.handleError(record)
 
     def _open(self) -> Any:
@@ -104,5 +104,5 @@ class _Syslog(_ElseStandardError, SysLogHandler):
     append_nul = False
 
     def __init__(self, address: str | tuple[str, int]) -> None:
-        with suppress(OSError):  # It looks the daemon up again for each line.
+        with suppress(OSError):  # each line tries again to connect
             super().__init__(address, SysLogHandler.LOG_AUTHPRIV)

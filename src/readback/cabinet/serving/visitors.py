@@ -22,7 +22,7 @@ View = Callable[..., HttpResponse]
 
 
 class AccountRequest(HttpRequest):
-    """A request after `login_required`."""
+    """A request that has passed `login_required`."""
 
     user: User
 
@@ -32,7 +32,7 @@ def personal_page(view: View) -> View:
 
 
 def personal_form(view: View) -> View:
-    """Like `personal_page`, but also accept the form of the page."""
+    """Like `personal_page`, but also allow POST, for the form on the page."""
     return require_http_methods(["GET", "HEAD", "POST"])(login_required(view))
 
 

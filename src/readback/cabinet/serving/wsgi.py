@@ -1,8 +1,8 @@
-"""The cabinet as a handler of HTTP: runs Django's WSGI application in threads.
+"""The cabinet's HTTP handler, which runs Django's WSGI application in threads.
 
-The connections are those of the API (`readback.http`). A thread gets a request only
-after all of it has arrived, and is free again once the answer is rendered, so a slow
-client occupies no thread. Nothing here depends on Django.
+The API uses the same code for its connections (`readback.http`). A thread gets a
+request only after all of it has arrived, and is free again once the answer is rendered,
+so a slow client occupies no thread. Nothing here depends on Django.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ THREADS = 8
 # Forms get at most half of the threads, because many sign-ups at once, which hash
 # passwords, must not delay other pages.
 FORM_THREADS = THREADS // 2
-# The total size of bodies that are being answered; above it, requests are refused.
+# The largest total size of the bodies being answered; beyond it, requests are refused.
 MAX_BODIES_BYTES = 16 << 20
-# What a program asks for if its base URL is the address of the cabinet.
+# What a program requests if its base URL is the address of the cabinet.
 _VERSION = f"{VERSION_PREFIX}/".encode()
 _ENDPOINTS = tuple(
     path.removeprefix(VERSION_PREFIX).encode() for path in (CHAT_PATH, MODELS_PATH)
@@ -74,7 +74,7 @@ class Pages:
         self._threads = ThreadPoolExecutor(THREADS, "request")
         self._forms = asyncio.Semaphore(FORM_THREADS)
         self._bodies_bytes = 0
-        # Keeps references to the tasks, which the event loop does not.
+        # The event loop itself keeps only weak references to tasks.
         self._tasks: set[asyncio.Task[None]] = set()
 
     def describe(self, head: Head) -> Head:
@@ -110,7 +110,7 @@ class Pages:
         return None
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        """Return a refusal without a body, which is right for HEAD, too."""
+        """Return a refusal; it has no body, so it also suits HEAD."""
         return _render(REFUSALS[code].status, [*self._headers.items()], b"")
 
     def fail(self, error: Exception, info: Head | None) -> bytes:

@@ -53,7 +53,7 @@ def default(config: Config) -> dict[str, Any]:
         "CONN_MAX_AGE": _CONNECTION_SECONDS,
         "CONN_HEALTH_CHECKS": True,
         # PgBouncer in transaction mode may use another session for each transaction,
-        # so neither cursors nor prepared statements may outlive one.
+        # so neither cursors nor prepared statements may outlive a transaction.
         "DISABLE_SERVER_SIDE_CURSORS": True,
         "OPTIONS": {
             "prepare_threshold": None,

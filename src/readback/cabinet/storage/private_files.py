@@ -1,6 +1,6 @@
 """Files that only the user who runs Readback may read: the database and the secret key.
 
-They are created private whatever the umask is; `readback doctor` reports files that
+They are created private, whatever the umask is; `readback doctor` reports files that
 others can read. The secret key signs sessions and links. It is set by the operator, or
 generated once.
 """
@@ -30,7 +30,7 @@ def make_directory(path: Path) -> None:
 
 
 def create(path: Path) -> IO[str]:
-    """Open a file for writing; if it does not exist, create it private."""
+    """Open a file for writing; if it does not exist, create it for this user only."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
     return os.fdopen(os.open(path, flags, 0o600), "w")
 

@@ -28,12 +28,12 @@ def seal(text: str) -> str:
 
 
 def unseal(sealed: str) -> str:
-    """Return the text; raise `InvalidToken` if the secret key is another one."""
+    """Return the text; raise `InvalidToken` if the secret key has changed."""
     return _cipher(settings.SECRET_KEY).decrypt(sealed).decode()
 
 
 class SealedSerializer(JSONSerializer):
-    """Seals the data of sessions, such as the secret of an app that is being added."""
+    """Seals the data of sessions, such as the secret of a new authenticator app."""
 
     def dumps(self, obj: Any) -> bytes:
         return seal(super().dumps(obj).decode("latin-1")).encode("ascii")

@@ -1,7 +1,7 @@
 """The archive of `readback backup`: a plain tar file that begins with its manifest.
 
 Only plain files are read, and nothing is compressed, so an archive never unpacks to
-more than its own size. No name in it becomes a path, except those of our members.
+more than its own size. Only the names of our own members are used as paths.
 """
 
 import hashlib
@@ -89,7 +89,7 @@ def _copy(tar: tarfile.TarFile, folder: Path) -> list[str]:
             raise ValueError("not a plain file")
         name = member.name if member.name in (_MANIFEST, *MEMBERS) else "other"
         with (folder / name).open("wb") as copy:
-            shutil.copyfileobj(content, copy)  # an error if it was cut off
+            shutil.copyfileobj(content, copy)  # fails if it was cut off
     return tar.getnames()
 
 

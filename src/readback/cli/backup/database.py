@@ -1,6 +1,6 @@
 """The database in an archive: a SQLite file, whatever the installation uses.
 
-It contains no sessions, so a stolen archive logs no one in. A restore replaces the
+It contains no sessions, so a stolen archive lets no one log in. A restore replaces the
 SQLite file with a rename, or the rows in PostgreSQL in one transaction. If it is
 interrupted, you have either the old or the new database.
 
@@ -34,7 +34,7 @@ from readback.cli.exit_codes import Failure
 from readback.config import Config
 
 _SESSIONS = ("django_session", "usersessions_usersession")
-# A time as Django stores it in SQLite. In Python, this would take most of a backup.
+# A time as Django stores it in SQLite; formatting it in Python would be much slower.
 _MOMENT = """
 replace(to_char("{}" AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '.000000', '')
 """
@@ -61,7 +61,7 @@ def copy(config: Config, target: Path) -> None:
 
 def _copy_file(source: Path, target: Path) -> None:
     with closing(sqlite3.connect(source)) as database:
-        # Unlike a copy of the pages, this leaves out what was deleted.
+        # Unlike a copy of the pages, this leaves out deleted data.
         database.execute("VACUUM INTO ?", [str(target)])
     with closing(sqlite3.connect(target)) as copied, copied:
         copied.execute("PRAGMA secure_delete = ON")
@@ -84,10 +84,10 @@ def prepare(copied: Path) -> None:
 
 
 def replace(config: Config, copied: Path) -> None:
-    """Replace the database with a copy; for SQLite, the copy is on the same disk."""
+    """Replace the database with a copy; for SQLite, it must be on the same disk."""
     if path := config.sqlite_path:
         private_files.sync(copied)
-        # From here on, a service that starts waits; one that runs is noticed.
+        # From here on, a starting service has to wait; a running one is detected.
         with schema.locked():
             require_free(config)
             for suffix in ("-wal", "-shm"):
@@ -113,11 +113,10 @@ def require_free(config: Config) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether another process has the file open, without changing the data in
-    it.
+    """Return whether another process has the file open; its data do not change.
 
-    If none has, closing it here moves SQLite's log into the file. A log left behind
-    would later be applied to the new file.
+    If none has, closing the connection moves SQLite's write-ahead log into the file.
+    Otherwise, the log would later be applied to the new file.
     """
     if not path.exists():
         return False
@@ -139,7 +138,7 @@ def _check(copied: Path) -> None:
 
 
 def _require_known(what: str) -> None:
-    """End the command if a newer version has migrated the database in use."""
+    """End the command if a newer version has migrated the database."""
     if newer := schema.unknown(schema.applied()):
         raise Failure(
             f"A newer version of Readback has applied {', '.join(newer)} to {what}: "
@@ -205,10 +204,10 @@ def _load(config: Config, copied: Path) -> None:
             connection.wrap_database_errors,
             connection.cursor() as cursor,
         ):
-            # Unlike DROP, this keeps their privileges.
+            # Unlike DROP, this keeps the privileges on the tables.
             tables = ", ".join(f'"{table}"' for table in (*_tables(), *_SESSIONS))
             cursor.execute(f"TRUNCATE {tables} RESTART IDENTITY")
-            # From here on, a service that starts waits; one that runs is noticed.
+            # From here on, a starting service has to wait; a running one is detected.
             require_free(config)
             for table in _tables():
                 _load_table(cursor, file, table)

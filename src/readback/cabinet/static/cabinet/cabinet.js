@@ -4,7 +4,7 @@
 "use strict";
 
 document.documentElement.classList.add("js-enabled");
-// Until now, a button that needs scripts was hidden and could not have the focus.
+// Until now, a button that needs scripts was hidden and could not be focused.
 document.querySelector(".needs-script [autofocus]")?.focus();
 
 // <button data-copy="id" data-done="Copied"> copies the text of the element #id, and
@@ -39,7 +39,7 @@ function confirmCopy(button) {
 }
 
 // The server writes times in UTC: <time datetime="…">, and <span data-zone>UTC</span>
-// where a heading or a sentence names the zone. Digits are replaced by as many others.
+// where a heading or a sentence names the zone. The format stays the same.
 const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
 const zoneFormat = new Intl.DateTimeFormat(document.documentElement.lang, {
   timeZoneName: "short",
@@ -47,7 +47,7 @@ const zoneFormat = new Intl.DateTimeFormat(document.documentElement.lang, {
 const zone = (moment) =>
   zoneFormat.formatToParts(moment).find((part) => part.type === "timeZoneName").value;
 
-// Returns "2026-11-16 00:15:03" in the zone of the reader, as Swedish writes it.
+// Returns "2026-11-16 00:15:03" in the reader's zone; Swedish has this format.
 const inZone = (moment) => moment.toLocaleString("sv-SE").slice(0, 19);
 
 function showLocalTimes(root) {
