@@ -49,10 +49,12 @@ def backup(file: str, yes: bool) -> None:
         raise Failure(f"{file} exists: choose another name, or add --yes.")
     config = settings.load()
     key_path = config.data_dir / SECRET_KEY_NAME
-    if not (config.secret_key or key_path.exists()):
+    # Unlike Path.exists, this is False in a folder that another user owns.
+    if not (config.secret_key or os.path.exists(key_path)):
         raise Failure(
-            f"There is no secret key at {key_path}: run this where the cabinet runs, "
-            "or set READBACK_SECRET_KEY."
+            f"There is no secret key at {key_path} that you can read: run this where "
+            "the cabinet runs, as its user, with its READBACK_DATA_DIR or "
+            "READBACK_SECRET_KEY."
         )
     set_up_django()
     from django.conf import settings as django_settings
