@@ -30,6 +30,7 @@ def test_every_file_is_read_once_at_the_start(tmp_path):
         *("/brand/colours.css", "/favicon.ico"),
     }
     assert found.files["/favicon.ico"].content == png(32, 32)
+    assert b"--accent: #7a1f5c" in found.files["/brand/colours.css"].content
 
 
 def test_without_a_folder_it_is_the_software(tmp_path):
@@ -44,6 +45,9 @@ def test_without_a_folder_it_is_the_software(tmp_path):
         ("brand.toml", 'colour = "#ffee00"', "colour is unknown"),
         ("brand.toml", "notice = 5", "notice is unknown, or has another form"),
         ("brand.toml", "[notice]\nen = 'Closed'", "notice is unknown, or has another"),
+        ("brand.toml", "[links]\nTerms = 5", "the link Terms must begin with https://"),
+        ("brand.toml", "[links]\nTerms = 'x.example'", "the link Terms must begin"),
+        ("terms.en.md", "# Terms", "link to such a page in [links] of brand.toml"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path, name, content, words):

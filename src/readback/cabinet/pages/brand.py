@@ -25,6 +25,7 @@ _FORMS: dict[str, type] = {
     "logo_has_name": bool,
     "links": dict,
 }
+_LINK_STARTS = ("https://", "http://", "mailto:")
 # SVG pictures usually contain styles, and may do nothing else when opened directly.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -115,10 +116,16 @@ def _read_file(path: Path) -> dict[str, Any]:
     if path.stem in _PICTURES and suffix in _TYPES:
         picture = BrandFile(f"/brand/{path.name}", _TYPES[suffix], path.read_bytes())
         return {path.stem.replace("-", "_"): picture}
+    if path.name.endswith((".en.md", ".ru.md")):
+        # Version 1.0.0 served such pages, and the law may require some of them.
+        raise ValueError(f"it is not shown; link to such a page in [links] of {TEXTS}")
     if path.name != TEXTS:
         return {}
     values = tomllib.loads(path.read_text("utf-8-sig"))
     for name, value in values.items():
         if not isinstance(value, _FORMS.get(name, ())):
             raise ValueError(f"{name} is unknown, or has another form")
+    for name, url in values.get("links", {}).items():
+        if not str(url).startswith(_LINK_STARTS):
+            raise ValueError(f"the link {name} must begin with https:// or mailto:")
     return values
