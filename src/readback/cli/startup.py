@@ -72,6 +72,8 @@ def prepare_cabinet(config: Config) -> None:
     """Raise `CannotStart` unless the database is migrated."""
     with database.report_database_errors():
         database.require_migrated(config)
+        with schema.locked():
+            pass  # wait until a restore has replaced the file
     connections.close_all()
 
 
