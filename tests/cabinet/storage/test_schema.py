@@ -53,6 +53,15 @@ def test_the_audit_trail_of_version_1_0_0_is_kept():
     }
 
 
+def test_version_1_0_0_can_still_write_the_address_of_the_api():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO cabinet_address (base_url, since) VALUES (%s, %s)",
+            ["https://api.example.org/v1", "2026-11-19 00:00:00+00:00"],
+        )
+        assert cursor.rowcount == 1
+
+
 def test_a_migration_of_a_newer_version_is_unknown_and_that_of_others_is_not():
     recorder = MigrationRecorder(connection)
     recorder.record_applied("cabinet", "9999_newer")

@@ -1,4 +1,8 @@
-"""The history of the API's address is gone; its table stays for older versions."""
+"""The history of the API's address is gone.
+
+Its table stays, because version 1.0.0 writes to it at each start. A later version may
+drop it.
+"""
 
 from django.db import migrations
 
