@@ -4,8 +4,8 @@ The counts are compared from one checkpoint to the next, for every endpoint and 
 Without a kill in between, both must be equal. The sums of these counts are also
 reported separately, because kills may explain a tenth of the others. A killed worker
 may lose the counts of its last half second, which it has not added up yet. A client
-cannot know which worker answered on a connection that was closed before the kill, so
-the killed one may have. A request that was lost may have been counted.
+cannot know which worker answered on a connection that was closed before the kill; it
+may have been the killed one. A request that was lost may have been counted.
 """
 
 from bisect import bisect_right

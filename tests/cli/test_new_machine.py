@@ -127,7 +127,7 @@ GRANTED = (
 
 
 def prepare(server: Postgres) -> None:
-    """Create the roles and the database as docs/deploy.md says."""
+    """Create the roles and the database as docs/backup.md says."""
     folder = str(Path(server.socket).parent)
     subprocess.run(
         ["sh", "-e", "-c", block("createdb --owner=readback")],

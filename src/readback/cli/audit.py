@@ -19,7 +19,7 @@ from readback.cli.database import open_cabinet
 def audit(as_json: bool) -> None:
     """Print the audit trail, the oldest entry first.
 
-    It lists what operators did on their pages, and which commands made an account an
+    It lists what operators did on their pages, and when a command made an account an
     operator or removed that right.
     """
     with open_cabinet():

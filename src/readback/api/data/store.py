@@ -32,7 +32,7 @@ UNMATCHED_KEPT = 20_000
 # Version 1.0.0 stored another number in the upper bits of `last_created`.
 _CREATED_BITS = (1 << 32) - 1
 # An account is confirmed if its primary e-mail address is verified (allauth).
-# The columns are those of `KeyRow`.
+# The columns are those of `KeyRow`, in this order.
 _KEYS = f"""
 SELECT k.digest, {{expires_at}},
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
