@@ -219,6 +219,21 @@ _SETTINGS = (
         id="proxies.malformed",
     ),
     _row(
+    _row(
+        "httpx refuses the proxy of other addresses",
+        "all_proxy",
+        variables={"all_proxy": "socks://127.0.0.1:7891/"},
+        by="you",
+        id="proxies.malformed",
+    ),
+    _row(
+        "behind a tunnel, the service fails, and NO_PROXY is not understood",
+        "502",
+        encrypted=True,
+        decrypted=page(502, "Bad Gateway"),
+        variables={"no_proxy": f"http://{SERVICE}"},
+        by="operator",
+    ),
         "an entry of NO_PROXY has a scheme",
         "no_proxy",
         behave=hanging,
