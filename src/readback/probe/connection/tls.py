@@ -62,7 +62,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     trusting = [store for store, shaken in seen.items() if shaken.error is None]
     if not trusting:
         # A store that knows the authority says what is wrong with the certificate.
-        known = (shaken for shaken in seen.values() if not _is_unknown(shaken))
+        known = (shaken for shaken in seen.values() if not is_unknown(shaken))
         raise (
             found.trouble
             or _in_other_file(context, handshake)
@@ -266,7 +266,7 @@ def _lacking_in(
     return ProbeError(finding, **facts)
 
 
-def _is_unknown(handshake: Handshake) -> bool:
+def is_unknown(handshake: Handshake) -> bool:
     error = handshake.verification_error
     return error is None or error.verify_code in _UNKNOWN
 
