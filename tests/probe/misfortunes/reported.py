@@ -352,8 +352,9 @@ _FORBIDDEN = (
             _COMPLETED,
         ),
         "--chat",
-        by="you",
+        by="nobody",
         key=OTHER_KEY,
+        id="endpoint.no_models",
     ),
 )
 

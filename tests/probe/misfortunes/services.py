@@ -70,6 +70,7 @@ _LONG_KEYS = (
         )
     ),
 )
+_NO_API_KEY = {"error": {"message": "x-api-key is required"}}
 _APIS = (
     _row(
         "Azure OpenAI wants api-key, not a bearer",
@@ -101,12 +102,27 @@ _APIS = (
         chat="m-1",
         id="stream.ignored",
     ),
-    _row(
-        "a service without a list of models, and no --chat",
-        when(is_chat, _COMPLETED, _error(404, "Not found", type="not_found")),
-        "list of models|--chat",
-        by="nobody",
-        id="endpoint.no_models",
+    *(
+        _row(
+            f"a service {what}, and no --chat",
+            when(is_chat, chat, models),
+            "list of models|--chat",
+            by="nobody",
+            id="endpoint.no_models",
+        )
+        for what, chat, models in (
+            ("without a list of models", _COMPLETED, _error(404, "Not found")),
+            (
+                "without a list, which refuses in a form of its own",
+                as_json(403, {"message": "Missing Authentication Token"}),
+                as_json(404, {"message": "Not found"}),
+            ),
+            (
+                "that wants x-api-key for its list, as Anthropic",
+                _error(401, "x-api-key is required"),
+                as_json(401, {"type": "error", **_NO_API_KEY}),
+            ),
+        )
     ),
     _row(
         "the model does not exist, as Ollama says it",

@@ -41,6 +41,8 @@ _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (400, 401, 403, 404)
 # As a word, not as part of a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
+# How a service refuses to list models with a key that may ask for completions.
+_ABOUT_LIST = re.compile(r"\bscopes?\b|\bmodels?[./_]?(read|list)|list (of )?models")
 _ABOUT_IP = re.compile(r"\bIP( address)?\b.{0,40}allow|allow-?list", re.IGNORECASE)
 _ABOUT_STREAM = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
 # What gateways say if the service behind them refuses the gateway's key.
@@ -76,6 +78,8 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
             unknown = diagnose("endpoint.no_models", status=response.status)
             return [] if context.chat_model else unknown
         if error := _refused_access(context, response):
+            if error.id == "key.other_header" and _has_own_chat(context):
+                return diagnose("endpoint.no_models", status=response.status)
             raise error
     except ProbeError as error:
         error.is_final = context.is_tried
@@ -86,6 +90,14 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
         figure=response.figure,
         sent_to=context.key_sent_to or say("not_sent"),
     )
+
+
+def _has_own_chat(context: ProbeContext) -> bool:
+    """Return whether only completions are in OpenAI's form, as at Anthropic."""
+    chat = context.ask(CHAT, b"{}", with_key=False)
+    contents = (chat.json, context.models_without_key.json)
+    forms = [set(content) for content in contents if isinstance(content, dict)]
+    return answers.has_path(chat) and len(forms) == 2 and forms[0] != forms[1]
 
 
 def _readback_elsewhere(context: ProbeContext) -> ProbeError:
@@ -114,7 +126,8 @@ def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
     # Not recognized without the key, and no model list with it: we cannot tell.
     is_unknown = context.is_tried and is_ok and not is_error
     is_unknown = is_unknown and answers.model_ids(response) is None
-    is_restricted = status == HTTPStatus.FORBIDDEN and is_error and context.chat_model
+    is_about_list = context.chat_model or _ABOUT_LIST.search(answers.words(response))
+    is_restricted = status == HTTPStatus.FORBIDDEN and is_error and is_about_list
     is_missing = status in answers.NO_SUCH_PATH
     return bool(is_page or is_missing or is_unknown or is_restricted)
 

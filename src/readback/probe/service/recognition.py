@@ -192,8 +192,7 @@ def _try_key(
     context: ProbeContext, models: ProbeResponse, chat: ProbeResponse | None
 ) -> Diagnosis:
     """Let the next step try the key; raise `ProbeError` if it is not sent."""
-    is_chat = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
-    is_chat = is_chat and not (chat and answers.parse_refusal(chat))
+    is_chat = chat and credentials.asks(chat) and not answers.parse_refusal(chat)
     asked = chat if chat and is_chat else models
     has_consent = credentials.accepts_consent(context, asked)
     if not (credentials.asks(asked) or has_consent):
