@@ -156,6 +156,9 @@ def _refused_access(
         )
     if status in instead.OF_FORM:
         return instead.unexpected_response(response, is_recognized=False)
+    judged = instead.unexpected_response(response, is_recognized=False)
+    if context.is_tried and judged.id == "http.no_such_path":
+        return judged
     if not response.is_success:
         return refused(context, response)
     return answers.error_in_success(response)
@@ -209,8 +212,10 @@ def refused(
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.other_service", reason=say("is_placeholder"))
+    # Azure takes a bearer token at this path.
+    is_bearer = context.base_url.path.endswith("/openai/v1") and "invalid" in detail
     if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
-        finding = "key.other_header"
+        finding = "key.refused" if is_bearer else "key.other_header"
     return ProbeError(
         finding,
         status=response.status,
