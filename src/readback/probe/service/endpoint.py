@@ -183,8 +183,8 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 def _near_names(model: str, names: list[str]) -> str:
     # Gateways put the provider before the name, and local servers a tag after it.
     near = difflib.get_close_matches(model, names, _NEAR_NAMES, cutoff=_SIMILARITY)
-    shown = map(sanitize, near)
-    return ", ".join(shown) or say("none_is_similar")
+    shown = ", ".join(map(sanitize, near or names[:_NEAR_NAMES]))
+    return say("list_contains", names=shown) if shown else ""
 
 
 def refused(
