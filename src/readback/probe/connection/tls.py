@@ -110,10 +110,10 @@ def _findings(
     # The worst first.
     faults = {
         "tls.strict": best.strict_error,
-        "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
         "tls.private_authority": is_private and not is_own,
         "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
         "tls.only_system": is_by_machine or (is_own and not context.authorities),
+        "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
         "tls.expires_soon": own.expires_soon,
         "tls.no_names": own.hosts == (own.name,),
     }
