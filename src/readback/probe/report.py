@@ -248,7 +248,7 @@ def openssl_version() -> str:
 EVIDENCE = (
     *("host", "port", "addresses", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
-    *("received", "sent_to", "request_id"),
+    *("received", "request_id"),
 )
 
 

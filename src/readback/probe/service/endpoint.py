@@ -88,7 +88,6 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     return diagnose(
         "endpoint.open" if is_open else "key.accepted",
         figure=response.figure,
-        sent_to=context.key_sent_to or say("not_sent"),
     )
 
 
@@ -221,7 +220,6 @@ def refused(
         status=response.status,
         detail=detail,
         wait=response.retry_after or say("a_few"),
-        sent_to=context.key_sent_to or say("not_sent"),
     )
 
 
@@ -239,7 +237,6 @@ def check_completion(context: ProbeContext) -> Diagnosis:
         "chat.completed",
         figure=response.figure,
         milliseconds=round(response.seconds * 1000, 3),
-        sent_to=context.key_sent_to,
     )
 
 

@@ -81,8 +81,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         if error := answers.error_in_success(response):
             raise error
         context.models = response
-        sent_to = context.key_sent_to
-        return diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
+        return diagnose("key.accepted", figure=response.figure)
     refusal = answers.parse_refusal(response)
     if refusal is None or refusal.code != "invalid_key":
         raise instead.unexpected_response(response)
@@ -95,7 +94,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
     elif refusal.is_explained and _OF_FORM.search(refusal.detail):
         # The form of the key has been checked, so the service should accept it.
         finding = "key.stripped"
-    raise ProbeError(finding, detail=refusal.detail, sent_to=context.key_sent_to)
+    raise ProbeError(finding, detail=refusal.detail)
 
 
 def _pattern(context: ProbeContext) -> str:
