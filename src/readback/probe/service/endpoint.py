@@ -27,6 +27,7 @@ _NEAR_NAMES = 3
 _SIMILARITY = 0.4
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_OF_A_KEY = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
 _NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
 _REFUSED: dict[int, str] = {
@@ -43,17 +44,11 @@ _NO_MODEL = (400, 401, 403, 404)
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
 # How a service refuses to list models with a key that may ask for completions.
 _ABOUT_LIST = re.compile(r"\bscopes?\b|\bmodels?[./_]?(read|list)|list (of )?models")
-_ABOUT_IP = re.compile(r"\bIP( address)?\b.{0,40}allow|allow-?list", re.IGNORECASE)
-_ABOUT_STREAM = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
 # What gateways say if the service behind them refuses the gateway's key.
 _BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
 # Where Anthropic, Azure, Google and gateways for APIs look for the key.
 _OTHER_HEADER = re.compile(
     r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
-)
-# How servers refuse a long header, if they do not answer with 431.
-_LONG_HEADER = re.compile(
-    r"(header|cookie|field)s?\b.{0,40} (too (large|long|big)|exceed)", re.IGNORECASE
 )
 _DONE = b"[DONE]"
 _BROKEN_OFF = ("http.cut", "http.stalled", "http.silent")
@@ -142,13 +137,9 @@ def _refused_access(
     if status == HTTPStatus.UNAUTHORIZED and is_same:
         return refused(context, response, "key.refused_or_lost")
     said = answers.words(response)
-    is_long = status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-    if context.usable_key and (is_long or _LONG_HEADER.search(said)):
-        length = len(context.usable_key.reveal())
-        return ProbeError("key.too_long", length=length, status=status, title=said)
-    if status == HTTPStatus.BAD_REQUEST and context.usable_key:
+    if status in _OF_A_KEY and context.usable_key:
         # Only the key is new in this request. Google, xAI and LiteLLM respond in this
-        # way.
+        # way, and web servers if it is too long.
         is_place = "location" in said
         return refused(
             context, response, "endpoint.refused" if is_place else "key.refused"
@@ -193,7 +184,7 @@ def refused(
     # A recognized API may refuse in any form of JSON.
     is_own = isinstance(response.json, dict) and response.status < _SERVER_ERROR
     is_own = is_own or response.status in (HTTPStatus.UNAUTHORIZED, _SERVER_ERROR)
-    if error is None and not is_own:
+    if error is None and not is_own and finding != "key.refused":
         return instead.unexpected_response(response)
     detail = error.shown if error else answers.words(response) or say("no_explanation")
     asks = response.status == HTTPStatus.UNAUTHORIZED or context.is_tried
@@ -206,8 +197,6 @@ def refused(
         finding = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         finding = "endpoint.quota"
-    elif error and ("ip_not" in error.code or _ABOUT_IP.search(error.message)):
-        finding = "endpoint.not_allowed"
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.other_service", reason=say("is_placeholder"))
@@ -297,10 +286,6 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
             is_behind = _BEHIND.search(response.text)
             finding = "endpoint.behind" if is_behind else "endpoint.refused"
-        if is_refused and _ABOUT_STREAM.search(said):
-            how = say("stream_off" if stream else "stream_on")
-            status = response.status
-            raise ProbeError("endpoint.streaming", status=status, detail=said, how=how)
         raise refused(context, response, finding)
     return response, events
 
