@@ -313,12 +313,8 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     base_url = context.base_url
     reason = sanitize(handshake.reason)
     facts: dict[str, Fact] = {"host": base_url.host, "port": base_url.port}
-    if _NO_COMMON_VERSION.search(reason):
+    if handshake.is_refused or _NO_COMMON_VERSION.search(reason):
         return ProbeError("tls.refused", reason=reason, **facts)
-    if handshake.is_refused:
-        is_about_name = "unrecognized name" in reason or _depends_on_name(context)
-        finding = "tls.unknown_name" if is_about_name else "tls.refused"
-        return ProbeError(finding, reason=reason, **facts)
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
