@@ -244,7 +244,7 @@ def openssl_version() -> str:
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 
-# The facts that help an engineer; the catalogue has their displayed names.
+# The facts that help an engineer, under their names in the JSON report.
 EVIDENCE = (
     *("host", "port", "addresses", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
@@ -257,7 +257,7 @@ def evidence(diagnosis: Diagnosis) -> dict[str, str]:
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {
-        say(name): str(diagnosis.facts[name])
+        name: str(diagnosis.facts[name])
         for name in EVIDENCE
         if name not in told and diagnosis.facts.get(name) not in (None, "")
     }
