@@ -115,7 +115,6 @@ TIMEOUTS_PER_RUN = 6
 _TICK_SECONDS = 0.1
 # The steps that can fail because of a line in the hosts file, or of a proxy.
 _EXPLAINED = ("dns", "tcp", "tls", "http")
-_OF_PROXIES = ("proxy.", "http.proxy_page", "http.gateway")
 
 
 class ProbeRun:
@@ -235,10 +234,7 @@ class ProbeRun:
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
-        """Keep the results; record this diagnosis for the step that was running.
-
-        Without a diagnosis, that step timed out.
-        """
+        """Keep this diagnosis of the running step; without one, it timed out."""
         unfinished = [step for step in self._steps if step.id not in self._found]
         if not unfinished:
             return
@@ -266,8 +262,7 @@ class ProbeRun:
         for diagnosis in diagnoses:
             shown = redacted(diagnosis, redactor)
             if diagnosis.id == "address.corrected" and step.id != "address":
-                # Only the server's answer shows this, so the step "address" is marked
-                # as failed afterwards.
+                # Only the server's answer shows that the step "address" has failed.
                 first = self._found["address"][0]
                 self._found["address"] = [first._replace(diagnosis=shown)]
             else:

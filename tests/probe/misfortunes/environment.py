@@ -84,11 +84,6 @@ ENVIRONMENT = kind_of(
             ("a file without the authority", certifi.where(), "lacks"),
         )
     ),
-    _row(
-        "REQUESTS_CA_BUNDLE names no file, without TLS",
-        {"REQUESTS_CA_BUNDLE": "/no/such.pem"},
-        by="you nobody",
-    ),
     Misfortune(
         "there is no /etc/hosts entry, and the address is an IP address",
         in_own_network(lambda network: network.has_file("/etc/hosts", "")),

@@ -99,13 +99,6 @@ _BOTH = tuple(
             id="proxy.login_scheme" if encrypted else "http.login_wall",
         ),
         _row(
-            f"the proxy answers 511 {how}",
-            "log ?in",
-            behave=page(511, "Log in"),
-            encrypted=encrypted,
-            by="network",
-        ),
-        _row(
             f"a web server is set as the proxy {how}",
             "not a proxy",
             "400 Bad Request",

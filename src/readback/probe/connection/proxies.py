@@ -19,12 +19,7 @@ from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError, as_warning
 from readback.probe.connection import stores
-from readback.probe.entered.base_url import (
-    PORTS,
-    BaseUrl,
-    is_ip_address,
-    is_loopback,
-)
+from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address, is_loopback
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import Proxy, Route
 

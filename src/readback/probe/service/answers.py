@@ -195,10 +195,7 @@ def error_in_success(response: ProbeResponse) -> ProbeError | None:
 
 
 def changed(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a response from Readback whose body was replaced.
-
-    Its own headers prove that it is from a Readback.
-    """
+    """Return the error for a body that was replaced, if the headers are Readback's."""
     # Gateways also number requests.
     is_numbered = response.is_success and "X-Request-Id" in response.headers
     is_own = is_numbered or "X-Error-Detail" in response.headers

@@ -20,12 +20,7 @@ from readback.probe.common.formatting import code_points, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient
-from readback.probe.transport.context import (
-    CHAT,
-    MODELS,
-    UNKNOWN,
-    ProbeContext,
-)
+from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # How the service describes a malformed header or key.
@@ -98,9 +93,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
 
 
 def _pattern(context: ProbeContext) -> str:
-    """Return the key's pattern if it is a rehearsal key, otherwise "". Answers to a
-    rehearsal key say nothing about the service.
-    """
+    """Return the pattern of a rehearsal key; answers to it prove nothing."""
     # If the service takes seconds, the other steps need all the time that is left.
     if context.models_without_key.seconds > _LONG_SECONDS:
         return ""

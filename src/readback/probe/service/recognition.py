@@ -125,9 +125,8 @@ def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
 
 
 def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
-    """If there is no model list, return the response to an empty completion request.
+    """If there is no list, return the refusal of an empty completion, which is free.
 
-    Without a key it costs nothing; if the path exists, it is refused.
     Raise `ProbeError` if a Readback refuses it: something in between answers the rest.
     """
     is_page = answers.is_html(models) and models.is_success
@@ -251,9 +250,7 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more specific error if the port expects TLS, or if a proxy closed the
-    connection.
-    """
+    """Return a more specific error if the port expects TLS, or is a wrong proxy."""
     if (proxy := context.route.forwarder) and error.id == "http.cut":
         facts = proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=say("it_closed"), **facts)
