@@ -9,7 +9,6 @@ from string import Formatter
 from readback.probe.command import _OPTIONS
 from readback.probe.common import catalogue
 from readback.probe.common.results import Fixer
-from readback.probe.report import EVIDENCE
 from readback.probe.runner import STEPS
 
 PROBE = Path(catalogue.__file__).parents[1]
@@ -38,10 +37,14 @@ def literals() -> list[tuple[str, bool]]:
 
 def said() -> set[str]:
     """Return all texts that must be in the catalogue, except those of findings."""
-    tables = {*_OPTIONS, *EVIDENCE}
     titles = {step.title for step in STEPS}
     people = {str(fixer) for fixer in Fixer if fixer}
-    return {text for text, is_said in literals() if is_said} | tables | titles | people
+    return (
+        {text for text, is_said in literals() if is_said}
+        | {*_OPTIONS}
+        | titles
+        | people
+    )
 
 
 def fields(text: str) -> set[str]:

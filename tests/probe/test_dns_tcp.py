@@ -18,7 +18,6 @@ from readback.probe.transport.connecting import ConnectAttempt, Route
 from tests.probe import broken_servers
 from tests.probe.probing import at, probed
 from tests.probe.setups import ProbeInput
-from tests.support.commands import free_port
 
 NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))
 BOTH = ("127.0.0.1", "127.0.0.2")
@@ -123,17 +122,22 @@ def test_a_slow_lookup_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     assert diagnosis.figure in diagnosis.sentence
 
 
-def test_a_line_of_the_hosts_file_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("address", "finding"),
+    [("127.0.0.1", "dns.hosts_file"), ("192.0.2.1", "tcp.refused")],
+)
+def test_a_line_of_the_hosts_file_is_blamed_only_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, finding: str
 ) -> None:
     file = tmp_path / "hosts"
     file.write_text("# 1 echo.test\n127.0.0.1 other\tEcho.example # here\n")
     monkeypatch.setattr(dns, "HOSTS_FILE", file)
-    monkeypatch.setattr(dns, "resolve_within", lambda *_: ["127.0.0.1"])
-    port = free_port()
-    report = probed(ProbeInput(f"http://echo.example:{port}/v1", ""))
-    # It is the cause of the refused connection.
-    assert (report.id, report.verdict) == ("dns.hosts_file", Verdict.FAIL)
+    monkeypatch.setattr(dns, "resolve_within", lambda *_: [address])
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+    attempts = [ConnectAttempt(address, 0.0, refused)]
+    monkeypatch.setattr(tcp, "try_all", lambda *_: attempts)
+    report = probed(ProbeInput("http://echo.example/v1", ""))
+    assert (report.id, report.verdict) == (finding, Verdict.FAIL)
     assert report.family == FailureFamily.NETWORK
     assert not dns.is_in_hosts_file("echo.test")
 

@@ -297,7 +297,7 @@ def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(
 
 def test_a_general_refusal_of_any_name_is_explained(found_with: Found) -> None:
     made = with_settings(setups_tls.fail_for_any_name)
-    assert found_with(made).id == "tls.unknown_name"
+    assert found_with(made).id == "tls.refused"
 
 
 def test_a_server_that_only_accepts_client_certificates_is_no_failure(
@@ -400,7 +400,7 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
         (tls_servers.stall_after_hello, "tls.cut"),
         (tls_servers.trickle, "tls.cut"),
         (tls_servers.send_noise_in_records, "tls.refused"),
-        (tls_servers.send_alert(tls_servers.UNRECOGNIZED_NAME), "tls.unknown_name"),
+        (tls_servers.send_alert(tls_servers.UNRECOGNIZED_NAME), "tls.refused"),
         (tls_servers.send_alert(200), "tls.refused"),
         (tls_servers.speak_http2, "tls.plain_http"),
     ],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import platform
 import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from string import Formatter
@@ -46,7 +47,7 @@ class ProbeReport:
 
     @property
     def failure(self) -> StepResult | None:
-        return next(iter(self._with(Verdict.FAIL)), None)
+        return _first(self._with(Verdict.FAIL))
 
     @property
     def decisive(self) -> StepResult | None:
@@ -58,17 +59,15 @@ class ProbeReport:
     def unknown(self) -> StepResult | None:
         """Why the run has no answer, although nothing failed."""
         skipped = self._with(Verdict.SKIP)
-        found = (
-            result for result in skipped if has_tag(result.diagnosis.id, "unknown")
+        return _first(
+            found for found in skipped if has_tag(found.diagnosis.id, "unknown")
         )
-        return next(found, None)
 
     @property
     def interrupted(self) -> StepResult | None:
-        found = (
-            result for result in self.results if result.diagnosis.id == INTERRUPTED
+        return _first(
+            found for found in self.results if found.diagnosis.id == INTERRUPTED
         )
-        return next(found, None)
 
     @property
     def verdict(self) -> Verdict:
@@ -98,21 +97,13 @@ class ProbeReport:
             return say("interrupted_without_failure", title=self.interrupted.title)
         if self.decisive is None:
             return self._success
-        title = self.decisive.title
-        outcome = say("fails_at", title=title)
-        if self.verdict == Verdict.SKIP:
-            outcome = say("not_known_at", title=title)
-        elif self.verdict != Verdict.FAIL and self.interrupted:
-            outcome = say("warning_at", title=title)
-        elif self.verdict != Verdict.FAIL:
-            outcome = say("works_with_warning", title=title)
-        finding = f"{outcome} {self.decisive.diagnosis.sentence}"
-        if self._rehearsal:
-            finding = f"{self._rehearsal} {finding}"
-        if self.interrupted is None:
-            return finding
-        end = say("interrupted_at", title=self.interrupted.title)
-        return f"{finding} {end}"
+        warning = "warning_at" if self.interrupted else "works_with_warning"
+        words = {Verdict.FAIL: "fails_at", Verdict.SKIP: "not_known_at"}
+        outcome = say(words.get(self.verdict, warning), title=self.decisive.title)
+        said = [self._rehearsal, outcome, self.decisive.diagnosis.sentence]
+        if self.interrupted:
+            said.append(say("interrupted_at", title=self.interrupted.title))
+        return " ".join(filter(None, said))
 
     @property
     def others(self) -> list[StepResult]:
@@ -233,6 +224,10 @@ class ProbeReport:
         return None
 
 
+def _first(results: Iterable[StepResult]) -> StepResult | None:
+    return next(iter(results), None)
+
+
 def environment_summary() -> str:
     return (
         f"readback {__version__}, Python {platform.python_version()}, "
@@ -244,11 +239,11 @@ def openssl_version() -> str:
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 
-# The facts that help an engineer; the catalogue has their displayed names.
+# The facts that help an engineer, under their names in the JSON report.
 EVIDENCE = (
     *("host", "port", "addresses", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
-    *("received", "sent_to", "request_id"),
+    *("received", "request_id"),
 )
 
 
@@ -257,7 +252,7 @@ def evidence(diagnosis: Diagnosis) -> dict[str, str]:
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {
-        say(name): str(diagnosis.facts[name])
+        name: str(diagnosis.facts[name])
         for name in EVIDENCE
         if name not in told and diagnosis.facts.get(name) not in (None, "")
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 from collections.abc import Iterable
@@ -114,7 +113,8 @@ _REPORT_SECONDS = 5.0
 SHORTEST_TIME_LIMIT = 60.0 - _REPORT_SECONDS
 TIMEOUTS_PER_RUN = 6
 _TICK_SECONDS = 0.1
-_OF_PROXIES = ("proxy.", "http.proxy_page", "http.gateway")
+# The steps that can fail because of a line in the hosts file, or of a proxy.
+_EXPLAINED = ("dns", "tcp", "tls", "http")
 
 
 class ProbeRun:
@@ -183,16 +183,14 @@ class ProbeRun:
                 else result
                 for result in found
             ]
-        failure = next(
-            (
-                result.diagnosis
-                for result in found
-                if result.diagnosis.verdict == Verdict.FAIL
-            ),
-            None,
+        failures = (
+            result.diagnosis
+            for result in found
+            if result.diagnosis.verdict == Verdict.FAIL and result.step in _EXPLAINED
         )
+        failure = next(failures, None)
         path = self._context.path
-        if failure is None:  # Nothing failed: drop what only explains a failure.
+        if failure is None:  # Drop what only explains a failed connection.
             found = [
                 result
                 for result in found
@@ -212,7 +210,7 @@ class ProbeRun:
             diagnosis = redacted(advice, self._context.redactor)
         # A warning that explains why the run failed is reported as the failure.
         is_cause = has_tag(diagnosis.id, "explains") and failure
-        if failure and is_cause and _explains(result, failure):
+        if failure and is_cause and _explains(diagnosis, failure, path):
             family = failure.family
             diagnosis = replace(diagnosis, verdict=Verdict.FAIL, family=family)
         fixer = who_acts(diagnosis.fault, path)
@@ -236,10 +234,7 @@ class ProbeRun:
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
-        """Keep the results; record this diagnosis for the step that was running.
-
-        Without a diagnosis, that step timed out.
-        """
+        """Keep this diagnosis of the running step; without one, it timed out."""
         unfinished = [step for step in self._steps if step.id not in self._found]
         if not unfinished:
             return
@@ -267,8 +262,7 @@ class ProbeRun:
         for diagnosis in diagnoses:
             shown = redacted(diagnosis, redactor)
             if diagnosis.id == "address.corrected" and step.id != "address":
-                # Only the server's answer shows this, so the step "address" is marked
-                # as failed afterwards.
+                # Only the server's answer shows that the step "address" has failed.
                 first = self._found["address"][0]
                 self._found["address"] = [first._replace(diagnosis=shown)]
             else:
@@ -302,15 +296,18 @@ def _partly(result: StepResult) -> StepResult:
     return result._replace(diagnosis=as_warning(diagnosis))
 
 
-def _explains(warning: StepResult, failure: Diagnosis) -> bool:
+def _explains(warning: Diagnosis, failure: Diagnosis, path: Path) -> bool:
     """Return whether the warning of an early step is the cause of a failure."""
-    if warning.step == "dns":
-        return failure.id.startswith("tcp.")
-    if failure.id in ("http.silent", "proxy.silent", "proxy.wrong_kind"):
-        return True
-    # A proxy says that it cannot reach the service, or must not.
-    is_refused = re.match("40[37]|50[234]", str(failure.facts.get("status", "")))
-    return failure.id.startswith(_OF_PROXIES) and is_refused is not None
+    if warning.id.startswith("dns."):
+        # A line of the hosts file that leads to another machine proves nothing.
+        addresses = str(warning.facts["addresses"]).split(", ")
+        return failure.id.startswith("tcp.") and dns.range_of(addresses) == "here"
+    if failure.id.startswith("proxy."):
+        return failure.id != "proxy.unreachable"
+    # Behind a tunnel, the service has sent the answer.
+    is_server_error = str(failure.facts.get("status", "")).startswith("5")
+    is_failed = is_server_error or failure.id in ("http.silent", "http.proxy_page")
+    return path is Path.PROXY and is_failed
 
 
 def origin(error: Exception) -> str:

@@ -229,9 +229,9 @@ _HANDSHAKES = (
     _row(
         "the server does not know the host name",
         with_settings(setups_tls.know_no_name),
-        "localhost",
-        by="you",
-        id="tls.unknown_name",
+        "host name",
+        by="operator",
+        id="tls.refused",
     ),
     _row(
         "the server speaks only TLS 1.1",

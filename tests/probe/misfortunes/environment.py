@@ -1,5 +1,7 @@
 """The client's own environment: variables and files."""
 
+import certifi
+
 from readback.keys import mint
 from tests.probe.misfortunes.arranging import in_own_network, kind_of
 from tests.probe.misfortunes.judging import Misfortune
@@ -62,24 +64,25 @@ ENVIRONMENT = kind_of(
         "you",
         id="clients.key_variable",
     ),
-    Misfortune(
-        "REQUESTS_CA_BUNDLE names no file",
-        over_tls(
-            serving(),
-            store=lambda one: {
-                "SSL_CERT_FILE": str(one.authority.root),
-                "REQUESTS_CA_BUNDLE": "/no/such.pem",
-            },
-        ),
-        ("REQUESTS_CA_BUNDLE",),
-        "you",
-        blame="store",
-        id="clients.certificates",
-    ),
-    _row(
-        "REQUESTS_CA_BUNDLE names no file, without TLS",
-        {"REQUESTS_CA_BUNDLE": "/no/such.pem"},
-        by="you nobody",
+    *(
+        Misfortune(
+            f"REQUESTS_CA_BUNDLE names {what}",
+            over_tls(
+                serving(),
+                store=lambda one, path=path: {
+                    "SSL_CERT_FILE": str(one.authority.root),
+                    "REQUESTS_CA_BUNDLE": path,
+                },
+            ),
+            ("REQUESTS_CA_BUNDLE", says),
+            "you",
+            blame="store",
+            id="tls.store",
+        )
+        for what, path, says in (
+            ("no file", "/no/such.pem", "not exist"),
+            ("a file without the authority", certifi.where(), "lacks"),
+        )
     ),
     Misfortune(
         "there is no /etc/hosts entry, and the address is an IP address",

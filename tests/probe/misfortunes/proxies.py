@@ -71,14 +71,6 @@ _BOTH = tuple(
             id="proxy.cannot_connect" if encrypted else "http.proxy_page",
         ),
         _row(
-            f"the proxy is overloaded {how}",
-            "proxy|gateway",
-            "503",
-            behave=page(503, "Too many connections", **_SQUID),
-            encrypted=encrypted,
-            by="network operator",
-        ),
-        _row(
             f"the proxy closes connections {how}",
             "closed|cut",
             behave=closing,
@@ -105,13 +97,6 @@ _BOTH = tuple(
             behave=page(200, "Office network – Log in"),
             encrypted=encrypted,
             id="proxy.login_scheme" if encrypted else "http.login_wall",
-        ),
-        _row(
-            f"the proxy answers 511 {how}",
-            "log ?in",
-            behave=page(511, "Log in"),
-            encrypted=encrypted,
-            by="network",
         ),
         _row(
             f"a web server is set as the proxy {how}",
@@ -226,6 +211,21 @@ _SETTINGS = (
         variables={"no_proxy": f"http://{SERVICE}"},
         by="you",
         id="proxies.no_proxy_ignored",
+    ),
+    _row(
+        "httpx refuses the proxy of other addresses",
+        "all_proxy",
+        variables={"all_proxy": "socks://127.0.0.1:7891/"},
+        by="you",
+        id="proxies.malformed",
+    ),
+    _row(
+        "behind a tunnel, the service fails, and NO_PROXY is not understood",
+        "502",
+        encrypted=True,
+        decrypted=page(502, "Bad Gateway"),
+        variables={"no_proxy": f"http://{SERVICE}"},
+        by="operator",
     ),
     _row(
         "the proxy's name cannot exist",

@@ -277,8 +277,8 @@ _RATE = (
 
 @contextmanager
 def _localhost(resources: Resources):
-    """A proxy also gets the requests for localhost, and answers 502."""
-    with proxied(page(502, "Bad Gateway"))(resources) as probe_input:
+    """A proxy also gets the requests for localhost, and answers 500."""
+    with proxied(page(500, "500", Server="tinyproxy"))(resources) as probe_input:
         url = probe_input.base_url.replace(SERVICE, "localhost")
         yield replace(probe_input, base_url=url)
 
@@ -352,8 +352,9 @@ _FORBIDDEN = (
             _COMPLETED,
         ),
         "--chat",
-        by="you",
+        by="nobody",
         key=OTHER_KEY,
+        id="endpoint.no_models",
     ),
 )
 

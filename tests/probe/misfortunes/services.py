@@ -56,20 +56,15 @@ def _asking(with_key: Behavior) -> Behavior:
 _TOKEN = f"eyJ{'aB3' * 3000}"
 _LONG_KEYS = (
     _row("a token of 9 KB is accepted", _asking(_MODELS), by="", key=_TOKEN),
-    *(
-        _row(
-            f"a token of 9 KB, and {server} accepts only 8",
-            _asking(refuse),
-            "9003 characters",
-            key=_TOKEN,
-            id="key.too_long",
-        )
-        for server, refuse in (
-            ("nginx", page(400, "400 Request Header Or Cookie Too Large")),
-            ("Node", answering(431, reason="Request Header Fields Too Large")),
-        )
+    _row(
+        "a token of 9 KB, and nginx accepts only 8",
+        _asking(page(400, "400 Request Header Or Cookie Too Large")),
+        "Too Large",
+        key=_TOKEN,
+        id="key.refused",
     ),
 )
+_NO_API_KEY = {"error": {"message": "x-api-key is required"}}
 _APIS = (
     _row(
         "Azure OpenAI wants api-key, not a bearer",
@@ -101,12 +96,27 @@ _APIS = (
         chat="m-1",
         id="stream.ignored",
     ),
-    _row(
-        "a service without a list of models, and no --chat",
-        when(is_chat, _COMPLETED, _error(404, "Not found", type="not_found")),
-        "list of models|--chat",
-        by="nobody",
-        id="endpoint.no_models",
+    *(
+        _row(
+            f"a service {what}, and no --chat",
+            when(is_chat, chat, models),
+            "list of models|--chat",
+            by="nobody",
+            id="endpoint.no_models",
+        )
+        for what, chat, models in (
+            ("without a list of models", _COMPLETED, _error(404, "Not found")),
+            (
+                "without a list, which refuses in a form of its own",
+                as_json(403, {"message": "Missing Authentication Token"}),
+                as_json(404, {"message": "Not found"}),
+            ),
+            (
+                "that wants x-api-key for its list, as Anthropic",
+                _error(401, "x-api-key is required"),
+                as_json(401, {"type": "error", **_NO_API_KEY}),
+            ),
+        )
     ),
     _row(
         "the model does not exist, as Ollama says it",
@@ -142,17 +152,6 @@ _APIS = (
         "not supported",
         by="you network operator",
         id="endpoint.refused",
-    ),
-    _row(
-        "the address of this machine is not allowed",
-        _asking(
-            _error(403, "Your IP address is not in the allowlist.", code="ip_not_ok")
-        ),
-        "address of this machine",
-        "allowlist",
-        by="you operator",
-        never=("model may be wrong",),
-        id="endpoint.not_allowed",
     ),
     _row(
         "FastAPI that is no model server",
@@ -230,10 +229,9 @@ _APIS = (
     _at_provider(
         "a service refuses to respond in one piece",
         "Stream must be set to true",
-        "turn streaming on",
         completed=Answer(400, b'{"detail":"Stream must be set to true"}'),
         by="you operator",
-        finding="endpoint.streaming",
+        finding="endpoint.refused",
     ),
     _at_provider(
         "a stream is cut off",

@@ -260,17 +260,6 @@ _WALLS = (
         id="http.is_proxy",
     ),
     _row(
-        "the address is that of mitmproxy",
-        page(
-            400,
-            "400 Bad Request",
-            "Invalid HTTP request form (expected: authority or absolute)",
-        ),
-        "HTTPS_PROXY",
-        by="you",
-        id="http.is_proxy",
-    ),
-    _row(
         "JSON is compressed, and no header says so",
         editing(lambda reply: replace(reply, body=compress(reply.body)), _endpoint),
         "may be .*compressed",

@@ -52,10 +52,7 @@ class BackgroundCall(Generic[Result]):
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process at once, whatever is still running in the background.
-
-    A thread inside OpenSSL can crash while Python cleans up at its normal end.
-    """
+    """End the process at once: a thread inside OpenSSL can crash the normal end."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

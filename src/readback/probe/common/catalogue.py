@@ -129,10 +129,7 @@ def current() -> str:
 
 
 def say(word: str, /, **values: object) -> str:
-    """Return one of our texts in the current language, with the values filled in.
-
-    A word that is the same in all languages, such as DNS, is its own id.
-    """
+    """Return one of our texts in the current language; a name is its own id."""
     row = catalogue().words.get(word)
     text = row[_language] if row else word
     return text.format(**values) if values else text

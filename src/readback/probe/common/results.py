@@ -33,10 +33,7 @@ class Verdict(_Word):
 
 
 class FailureFamily(IntEnum):
-    """Families of failure; the number is the exit code of `readback probe`.
-
-    The name in lower case is part of the JSON report; docs/probe.md has the meanings.
-    """
+    """The number is the exit code; docs/probe.md has the meanings."""
 
     NONE = 0
     # Codes 1 to 3 have the same meaning for every command.

@@ -20,11 +20,7 @@ from typing import NamedTuple
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import decimal, format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.entered.base_url import (
-    is_ip_address,
-    is_loopback,
-    is_public_name,
-)
+from readback.probe.entered.base_url import is_ip_address, is_loopback, is_public_name
 from readback.probe.transport.connecting import Route, resolve_within
 from readback.probe.transport.context import ProbeContext
 

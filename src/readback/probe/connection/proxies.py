@@ -10,20 +10,16 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
-from readback.probe.common.catalogue import diagnose, say
+from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError, as_warning
 from readback.probe.connection import stores
-from readback.probe.entered.base_url import (
-    PORTS,
-    BaseUrl,
-    is_ip_address,
-    is_loopback,
-)
+from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address, is_loopback
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import Proxy, Route
 
@@ -37,6 +33,27 @@ _SEPARATORS = re.compile(r"[\s,;|]+")
 
 
 def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
+    found, route = _used(base_url)
+    return [*found, *_unusable()], route
+
+
+def _unusable() -> Iterator[Diagnosis]:
+    """Yield what is wrong with any variable: httpx reads all of them at its start."""
+    for name in (*PORTS, "all"):
+        if value := getproxies_environment().get(name):
+            try:
+                read_setting(value, _variable(name))
+            except ProbeError as error:
+                yield as_warning(from_error(error))
+
+
+def _variable(name: str) -> str:
+    # Python prefers the variable in lower case.
+    lower = f"{name}_proxy"
+    return lower if os.environ.get(lower) else lower.upper()
+
+
+def _used(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     configured = getproxies()
     name = base_url.scheme if base_url.scheme in configured else "all"
     value = configured.get(name, "")
@@ -46,9 +63,7 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
             variable = f"{other.upper()}_PROXY"
             why = say("only_other_proxy", variable=variable, scheme=other)
         return [diagnose("proxies.none", why=why)], Route(base_url)
-    # Python prefers the variable in lower case.
-    lower = f"{name}_proxy"
-    variable = lower if os.environ.get(lower) else lower.upper()
+    variable = _variable(name)
     if name not in getproxies_environment():
         variable = say("the_system_settings")
     # Other programs look up a port in NO_PROXY only if it is unusual.
@@ -57,7 +72,7 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     if proxy_bypass(looked_up):
         why = say("no_proxy_excludes", variable=variable)
         return [diagnose("proxies.none", why=why)], Route(base_url)
-    proxy = read_setting(value, variable, base_url.host)
+    proxy = read_setting(value, variable)
     facts = {"variable": variable, "proxy": str(proxy)}
     warnings = []
     entries = filter(None, _SEPARATORS.split(configured.get("no", "")))
@@ -72,9 +87,9 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     return [used, *warnings], Route(base_url, proxy)
 
 
-def read_setting(value: str, variable: str, host: str) -> Proxy:
+def read_setting(value: str, variable: str) -> Proxy:
     def malformed(why: str) -> ProbeError:
-        return ProbeError("proxies.malformed", variable=variable, host=host, why=why)
+        return ProbeError("proxies.malformed", variable=variable, why=why)
 
     clean = value.strip().strip(_QUOTES).strip()
     if clean != value or any(map(str.isspace, clean)):

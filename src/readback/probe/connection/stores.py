@@ -167,21 +167,13 @@ def why_unusable(path: str) -> str:
 
 def why_no_identity(path: str) -> str:
     """Return why a file is not a client's certificate with its key, or ""."""
-    asked: list[str] = []
-
-    def password() -> str:
-        asked.append(path)
-        return "unknown"
-
     if not os.path.exists(path):
         return say("does_not_exist")
-    try:
+    with suppress(OSError, ValueError):
         if os.path.isfile(path):  # A named pipe would block.
-            new_context().load_cert_chain(path, password=password)
+            new_context().load_cert_chain(path, password=lambda: "unknown")
             return ""
-    except (OSError, ValueError):
-        pass
-    return say("is_encrypted" if asked else "contains_no_identity")
+    return say("contains_no_identity")
 
 
 def _has_hashes(folder: str) -> bool:

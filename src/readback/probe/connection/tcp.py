@@ -11,11 +11,7 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
-from readback.probe.entered.base_url import (
-    is_ip_address,
-    is_loopback,
-    is_public_name,
-)
+from readback.probe.entered.base_url import is_ip_address, is_loopback, is_public_name
 from readback.probe.transport.connecting import (
     LOCAL_ERRORS,
     ConnectAttempt,

@@ -62,7 +62,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     trusting = [store for store, shaken in seen.items() if shaken.error is None]
     if not trusting:
         # A store that knows the authority says what is wrong with the certificate.
-        known = (shaken for shaken in seen.values() if not _is_unknown(shaken))
+        known = (shaken for shaken in seen.values() if not is_unknown(shaken))
         raise (
             found.trouble
             or _in_other_file(context, handshake)
@@ -110,10 +110,10 @@ def _findings(
     # The worst first.
     faults = {
         "tls.strict": best.strict_error,
-        "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
         "tls.private_authority": is_private and not is_own,
         "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
         "tls.only_system": is_by_machine or (is_own and not context.authorities),
+        "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
         "tls.expires_soon": own.expires_soon,
         "tls.no_names": own.hosts == (own.name,),
     }
@@ -266,7 +266,7 @@ def _lacking_in(
     return ProbeError(finding, **facts)
 
 
-def _is_unknown(handshake: Handshake) -> bool:
+def is_unknown(handshake: Handshake) -> bool:
     error = handshake.verification_error
     return error is None or error.verify_code in _UNKNOWN
 
@@ -313,12 +313,8 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     base_url = context.base_url
     reason = sanitize(handshake.reason)
     facts: dict[str, Fact] = {"host": base_url.host, "port": base_url.port}
-    if _NO_COMMON_VERSION.search(reason):
+    if handshake.is_refused or _NO_COMMON_VERSION.search(reason):
         return ProbeError("tls.refused", reason=reason, **facts)
-    if handshake.is_refused:
-        is_about_name = "unrecognized name" in reason or _depends_on_name(context)
-        finding = "tls.unknown_name" if is_about_name else "tls.refused"
-        return ProbeError(finding, reason=reason, **facts)
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):

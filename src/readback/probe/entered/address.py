@@ -103,9 +103,7 @@ def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
 
 
 def names_host(text: str, host: str) -> bool:
-    """Return whether the text contains the host itself, in its ASCII or its Unicode
-    form.
-    """
+    """Return whether the text contains the host itself, in ASCII or Unicode."""
     with suppress(UnicodeError):
         return host in text.lower() or host.encode().decode("idna") in text.lower()
     return False
@@ -166,9 +164,7 @@ def _extracted(text: str) -> str:
 
 
 def _complete(url: str) -> str:
-    """Return the address without a trailing full stop, but with the closing bracket of
-    an IPv6 address.
-    """
+    """Return it without a full stop, but with the closing bracket of IPv6."""
     url = url.rstrip(".")
     return f"{url}]" if "[" in url and "]" not in url else url
 

@@ -19,8 +19,7 @@ from readback.probe.common.results import ProbeError
 
 # Straight and typographic quotation marks, guillemets, primes, and the backtick.
 QUOTES = "\"'`‘’‚‛“”„‟«»‹›′″＂＇「」『』"
-# Characters without a glyph, although their category is a visible one or none; then the
-# variation selectors.
+# Characters without a glyph in visible categories, then the variation selectors.
 _BLANKS = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
     *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
@@ -67,8 +66,7 @@ _HOST_NAME = re.compile(
     rf"(?=.{{1,{_MAX_LENGTH}}}$)[a-z0-9_-]{{1,63}}(\.[a-z0-9_-]{{1,63}})*"
 )
 _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
-# Scripts that have letters in common with Latin. Names in other scripts often contain
-# Latin letters.
+# Scripts that share letters with Latin; names in others often contain Latin ones.
 _LIKE_LATIN = re.compile("CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 _VERSION = re.compile(r"/v\d\w*$")
 # The version of Google's own API; the compatible one is below it.

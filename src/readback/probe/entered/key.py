@@ -86,8 +86,7 @@ def _refuse(text: str) -> None:
         facts = {"length": len(key), "expected": keys.LENGTH}
         reason = say("has_typo")
         if len(key) != keys.LENGTH:
-            is_short = len(key) < keys.LENGTH
-            reason = say("is_incomplete" if is_short else "is_long", **facts)
+            reason = say("has_wrong_length", **facts)
         raise ProbeError("key.invalid", reason=reason)
 
 
@@ -101,8 +100,7 @@ class Secret:
     def __init__(self, text: str) -> None:
         self._text = text
         repeated = (text, text.strip(), unwrap(text))
-        # Local servers accept any word as a key, such as ollama, which may also be the
-        # name of their host.
+        # Local servers accept any word as a key, perhaps also the name of their host.
         hidden = (form for form in repeated if not _PLAIN_WORD.fullmatch(form))
         self.masks = dict.fromkeys(hidden, "[key]")
         """The forms in which the key could be shown, and what to show instead."""

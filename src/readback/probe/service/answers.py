@@ -30,6 +30,7 @@ _MESSAGES = (
     *("msg", "error_msg", "error", "title"),
 )
 _XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
+_FIELDS = re.compile(r"\b(messages|model)\b")
 _HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
 _MAX_TEXT_BYTES = 400
 # An object in a call (JSONP) or in a string.
@@ -117,9 +118,9 @@ def is_from_api(response: ProbeResponse) -> bool:
 
 def has_path(response: ProbeResponse) -> bool:
     """Return whether the API has the requested path, whatever its response."""
-    # FastAPI refuses an empty request with a list of missing fields.
-    details = inside(response.json, "detail")
-    is_refused = response.status == HTTPStatus.UNPROCESSABLE_ENTITY and bool(details)
+    # An empty request lacks fields, which only this path needs.
+    is_about_form = response.status in (400, 422) and isinstance(response.json, dict)
+    is_refused = is_about_form and _FIELDS.search(response.text)
     if is_refused or isinstance(inside(response.json, "choices"), list):
         return True
     return has_api(response)
@@ -194,10 +195,7 @@ def error_in_success(response: ProbeResponse) -> ProbeError | None:
 
 
 def changed(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a response from Readback whose body was replaced.
-
-    Its own headers prove that it is from a Readback.
-    """
+    """Return the error for a body that was replaced, if the headers are Readback's."""
     # Gateways also number requests.
     is_numbered = response.is_success and "X-Request-Id" in response.headers
     is_own = is_numbered or "X-Error-Detail" in response.headers

@@ -27,6 +27,7 @@ _NEAR_NAMES = 3
 _SIMILARITY = 0.4
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_OF_A_KEY = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
 _NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
 _REFUSED: dict[int, str] = {
@@ -41,17 +42,13 @@ _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (400, 401, 403, 404)
 # As a word, not as part of a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
-_ABOUT_IP = re.compile(r"\bIP( address)?\b.{0,40}allow|allow-?list", re.IGNORECASE)
-_ABOUT_STREAM = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
+# How a service refuses to list models with a key that may ask for completions.
+_ABOUT_LIST = re.compile(r"\bscopes?\b|\bmodels?[./_]?(read|list)|list (of )?models")
 # What gateways say if the service behind them refuses the gateway's key.
 _BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
 # Where Anthropic, Azure, Google and gateways for APIs look for the key.
 _OTHER_HEADER = re.compile(
     r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
-)
-# How servers refuse a long header, if they do not answer with 431.
-_LONG_HEADER = re.compile(
-    r"(header|cookie|field)s?\b.{0,40} (too (large|long|big)|exceed)", re.IGNORECASE
 )
 _DONE = b"[DONE]"
 _BROKEN_OFF = ("http.cut", "http.stalled", "http.silent")
@@ -76,6 +73,8 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
             unknown = diagnose("endpoint.no_models", status=response.status)
             return [] if context.chat_model else unknown
         if error := _refused_access(context, response):
+            if error.id == "key.other_header" and _has_own_chat(context):
+                return diagnose("endpoint.no_models", status=response.status)
             raise error
     except ProbeError as error:
         error.is_final = context.is_tried
@@ -84,8 +83,15 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     return diagnose(
         "endpoint.open" if is_open else "key.accepted",
         figure=response.figure,
-        sent_to=context.key_sent_to or say("not_sent"),
     )
+
+
+def _has_own_chat(context: ProbeContext) -> bool:
+    """Return whether only completions are in OpenAI's form, as at Anthropic."""
+    chat = context.ask(CHAT, b"{}", with_key=False)
+    contents = (chat.json, context.models_without_key.json)
+    forms = [set(content) for content in contents if isinstance(content, dict)]
+    return answers.has_path(chat) and len(forms) == 2 and forms[0] != forms[1]
 
 
 def _readback_elsewhere(context: ProbeContext) -> ProbeError:
@@ -114,7 +120,8 @@ def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
     # Not recognized without the key, and no model list with it: we cannot tell.
     is_unknown = context.is_tried and is_ok and not is_error
     is_unknown = is_unknown and answers.model_ids(response) is None
-    is_restricted = status == HTTPStatus.FORBIDDEN and is_error and context.chat_model
+    is_about_list = context.chat_model or _ABOUT_LIST.search(answers.words(response))
+    is_restricted = status == HTTPStatus.FORBIDDEN and is_error and is_about_list
     is_missing = status in answers.NO_SUCH_PATH
     return bool(is_page or is_missing or is_unknown or is_restricted)
 
@@ -130,19 +137,18 @@ def _refused_access(
     if status == HTTPStatus.UNAUTHORIZED and is_same:
         return refused(context, response, "key.refused_or_lost")
     said = answers.words(response)
-    is_long = status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-    if context.usable_key and (is_long or _LONG_HEADER.search(said)):
-        length = len(context.usable_key.reveal())
-        return ProbeError("key.too_long", length=length, status=status, title=said)
-    if status == HTTPStatus.BAD_REQUEST and context.usable_key:
+    if status in _OF_A_KEY and context.usable_key:
         # Only the key is new in this request. Google, xAI and LiteLLM respond in this
-        # way.
+        # way, and web servers if it is too long.
         is_place = "location" in said
         return refused(
             context, response, "endpoint.refused" if is_place else "key.refused"
         )
     if status in instead.OF_FORM:
         return instead.unexpected_response(response, is_recognized=False)
+    judged = instead.unexpected_response(response, is_recognized=False)
+    if context.is_tried and judged.id == "http.no_such_path":
+        return judged
     if not response.is_success:
         return refused(context, response)
     return answers.error_in_success(response)
@@ -167,8 +173,8 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 def _near_names(model: str, names: list[str]) -> str:
     # Gateways put the provider before the name, and local servers a tag after it.
     near = difflib.get_close_matches(model, names, _NEAR_NAMES, cutoff=_SIMILARITY)
-    shown = map(sanitize, near)
-    return ", ".join(shown) or say("none_is_similar")
+    shown = ", ".join(map(sanitize, near or names[:_NEAR_NAMES]))
+    return say("list_contains", names=shown) if shown else ""
 
 
 def refused(
@@ -178,7 +184,7 @@ def refused(
     # A recognized API may refuse in any form of JSON.
     is_own = isinstance(response.json, dict) and response.status < _SERVER_ERROR
     is_own = is_own or response.status in (HTTPStatus.UNAUTHORIZED, _SERVER_ERROR)
-    if error is None and not is_own:
+    if error is None and not is_own and finding != "key.refused":
         return instead.unexpected_response(response)
     detail = error.shown if error else answers.words(response) or say("no_explanation")
     asks = response.status == HTTPStatus.UNAUTHORIZED or context.is_tried
@@ -191,19 +197,18 @@ def refused(
         finding = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         finding = "endpoint.quota"
-    elif error and ("ip_not" in error.code or _ABOUT_IP.search(error.message)):
-        finding = "endpoint.not_allowed"
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.other_service", reason=say("is_placeholder"))
+    # Azure takes a bearer token at this path.
+    is_bearer = context.base_url.path.endswith("/openai/v1") and "invalid" in detail
     if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
-        finding = "key.other_header"
+        finding = "key.refused" if is_bearer else "key.other_header"
     return ProbeError(
         finding,
         status=response.status,
         detail=detail,
         wait=response.retry_after or say("a_few"),
-        sent_to=context.key_sent_to or say("not_sent"),
     )
 
 
@@ -221,7 +226,6 @@ def check_completion(context: ProbeContext) -> Diagnosis:
         "chat.completed",
         figure=response.figure,
         milliseconds=round(response.seconds * 1000, 3),
-        sent_to=context.key_sent_to,
     )
 
 
@@ -282,10 +286,6 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
             is_behind = _BEHIND.search(response.text)
             finding = "endpoint.behind" if is_behind else "endpoint.refused"
-        if is_refused and _ABOUT_STREAM.search(said):
-            how = say("stream_off" if stream else "stream_on")
-            status = response.status
-            raise ProbeError("endpoint.streaming", status=status, detail=said, how=how)
         raise refused(context, response, finding)
     return response, events
 

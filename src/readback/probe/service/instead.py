@@ -115,10 +115,7 @@ class _Response(NamedTuple):
 def unexpected_response(
     response: ProbeResponse, *, is_recognized: bool = True
 ) -> ProbeError:
-    """Return the error for a response that a correct request should not get.
-
-    Once the service has been recognized, the address is right, and it may be a refusal.
-    """
+    """Return the error for a response that a correct request should not get."""
     seen = _Response(
         response,
         is_recognized,

@@ -20,12 +20,7 @@ from readback.probe.common.formatting import code_points, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient
-from readback.probe.transport.context import (
-    CHAT,
-    MODELS,
-    UNKNOWN,
-    ProbeContext,
-)
+from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # How the service describes a malformed header or key.
@@ -81,8 +76,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         if error := answers.error_in_success(response):
             raise error
         context.models = response
-        sent_to = context.key_sent_to
-        return diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
+        return diagnose("key.accepted", figure=response.figure)
     refusal = answers.parse_refusal(response)
     if refusal is None or refusal.code != "invalid_key":
         raise instead.unexpected_response(response)
@@ -95,13 +89,11 @@ def check_access(context: ProbeContext) -> Diagnosis:
     elif refusal.is_explained and _OF_FORM.search(refusal.detail):
         # The form of the key has been checked, so the service should accept it.
         finding = "key.stripped"
-    raise ProbeError(finding, detail=refusal.detail, sent_to=context.key_sent_to)
+    raise ProbeError(finding, detail=refusal.detail)
 
 
 def _pattern(context: ProbeContext) -> str:
-    """Return the key's pattern if it is a rehearsal key, otherwise "". Answers to a
-    rehearsal key say nothing about the service.
-    """
+    """Return the pattern of a rehearsal key; answers to it prove nothing."""
     # If the service takes seconds, the other steps need all the time that is left.
     if context.models_without_key.seconds > _LONG_SECONDS:
         return ""

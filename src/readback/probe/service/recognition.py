@@ -125,9 +125,8 @@ def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
 
 
 def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
-    """If there is no model list, return the response to an empty completion request.
+    """If there is no list, return the refusal of an empty completion, which is free.
 
-    Without a key it costs nothing; if the path exists, it is refused.
     Raise `ProbeError` if a Readback refuses it: something in between answers the rest.
     """
     is_page = answers.is_html(models) and models.is_success
@@ -192,8 +191,7 @@ def _try_key(
     context: ProbeContext, models: ProbeResponse, chat: ProbeResponse | None
 ) -> Diagnosis:
     """Let the next step try the key; raise `ProbeError` if it is not sent."""
-    is_chat = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
-    is_chat = is_chat and not (chat and answers.parse_refusal(chat))
+    is_chat = chat and credentials.asks(chat) and not answers.parse_refusal(chat)
     asked = chat if chat and is_chat else models
     has_consent = credentials.accepts_consent(context, asked)
     if not (credentials.asks(asked) or has_consent):
@@ -252,9 +250,7 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more specific error if the port expects TLS, or if a proxy closed the
-    connection.
-    """
+    """Return a more specific error if the port expects TLS, or is a wrong proxy."""
     if (proxy := context.route.forwarder) and error.id == "http.cut":
         facts = proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=say("it_closed"), **facts)

@@ -34,10 +34,7 @@ LOGIN = re.compile(
 def judge(
     response: ProbeResponse, location: str, *, is_recognized: bool = False
 ) -> ProbeError:
-    """Return the error for a response that leads to another address.
-
-    Once the service has been recognized, no other address of the same host helps.
-    """
+    """Return the error for a response that leads to another address."""
     try:
         target = urljoin(response.url, location)
         old = urlsplit(response.url)

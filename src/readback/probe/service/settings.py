@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.connection.stores import OTHER_VARIABLES, why_unusable
+from readback.probe.common.results import Diagnosis, ProbeError, as_warning
+from readback.probe.connection import certificates, stores, tls
 from readback.probe.entered import API_KEY_VARIABLE, URL_VARIABLE, address
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.handshake import shake
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     target = context.base_url
     return [
         *openai_differences(target, os.environ, context.secret),
-        *(_certificates() if target.is_encrypted else ()),
+        *(_certificates(context) if target.is_encrypted else ()),
     ]
 
 
@@ -49,10 +51,24 @@ def _parsed(url: str) -> BaseUrl | None:
     return found if mistakes.keys() <= {"slash"} else None
 
 
-def _certificates() -> Iterator[Diagnosis]:
+def _certificates(context: ProbeContext) -> Iterator[Diagnosis]:
     # The step "TLS" checks SSL_CERT_FILE and SSL_CERT_DIR.
-    for variable in OTHER_VARIABLES:
+    for variable in stores.OTHER_VARIABLES:
         path = os.environ.get(variable, "")
-        if path and (reason := why_unusable(path)):
+        if path and (reason := stores.why_unusable(path) or _lacks(context, variable)):
             facts = {"variable": variable, "path": sanitize(path), "reason": reason}
-            yield diagnose("clients.certificates", **facts)
+            yield as_warning(diagnose("tls.store", **facts))
+
+
+def _lacks(context: ProbeContext, variable: str) -> str:
+    """Return what the file lacks to trust a certificate that was trusted, or ""."""
+    trust = dict(stores.of_others()).get(variable)
+    # Node adds its file to the authorities that it knows.
+    if trust is None or context.trusted is None or variable.startswith("NODE_"):
+        return ""
+    with suppress(ProbeError):
+        seen = shake(context.route, trust, context.timeout, context.base_url.host)
+        if seen.verification_error and tls.is_unknown(seen):
+            issuer = certificates.read_chain(seen.chain)[0].issuer
+            return say("lacks_issuer", issuer=issuer)
+    return ""

@@ -112,8 +112,7 @@ class ProbeClient:
             raise self._failed("http.silent") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            # RFC 9112 §9.3.1: the other side may close an open connection at any time,
-            # so clients send the request again.
+            # RFC 9112 §9.3.1: an open connection may end at any time: send it again.
             if noted.is_reused and isinstance(error, ConnectionError):
                 return self._exchange(noted, key, on_part)
             # With TLS 1.3, the server says so only after the client's handshake.

@@ -80,8 +80,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
     deadline = time.monotonic() + timeout
     errors: list[OSError] = []
     for number, address in enumerate(addresses):
-        # Divide the remaining time, so that a dead address leaves enough for the
-        # others.
+        # A dead address must leave enough of the remaining time for the others.
         share = (deadline - time.monotonic()) / (len(addresses) - number)
         try:
             sock = socket.create_connection((address, port), max(share, _LEAST_SECONDS))
@@ -89,8 +88,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
             errors.append(error)
             continue
         sock.settimeout(timeout)
-        # http.client writes head and body separately; the second must not wait for an
-        # ACK.
+        # http.client writes head and body separately, without waiting for an ACK.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
     raise errors[0] if errors else socket.timeout("timed out")
@@ -99,9 +97,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
 def try_all(
     addresses: Sequence[str], port: int, timeout: float
 ) -> list[ConnectAttempt]:
-    """Try all addresses at once; after the first one accepts, wait only briefly for the
-    others.
-    """
+    """Try all addresses at once; after the first success, wait only briefly."""
     calls = [
         BackgroundCall(partial(_attempt, address, port, timeout))
         for address in addresses

@@ -20,7 +20,7 @@ from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import HIDDEN, Redactor, secrets_in
 from readback.probe.common.responsible import Authority, Path, path_to
 from readback.probe.common.results import Diagnosis, ProbeError, Service
-from readback.probe.entered import KEY_VARIABLES
+from readback.probe.entered import KEY_VARIABLES, OPENAI_DEFAULT
 from readback.probe.entered.base_url import BaseUrl, is_loopback
 from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeClient
@@ -92,7 +92,10 @@ class ProbeContext:
     @property
     def shown_url(self) -> str:
         """The parsed address; input that cannot be parsed may contain secrets."""
-        return str(self.base_url) if "base_url" in vars(self) else say("unreadable")
+        if "base_url" in vars(self):
+            return str(self.base_url)
+        is_default = self.url_source == OPENAI_DEFAULT
+        return self.entered_url if is_default else say("unreadable")
 
     @property
     def shown_key(self) -> str:

@@ -220,10 +220,7 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
 
 
 def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
-    """Return the requests that failed although an identical one did not.
-
-    Opening a connection is the same for all of them.
-    """
+    """Return the requests that failed although an identical one did not."""
     log = list(log)
     is_open = any(noted.status for noted in log)
     bad = {noted for noted in log if is_open and noted.error == "http.no_connection"}

@@ -98,10 +98,7 @@ def shake(
 def secure(
     sock: socket.socket, trust: ssl.SSLContext, name: str | None, seen: Handshake
 ) -> ssl.SSLSocket:
-    """Perform the handshake; note what arrives, if this Python reports the messages.
-
-    CPython 3.8 to 3.14 does, for all connections of a context.
-    """
+    """Perform the handshake; note the messages, which CPython 3.8 to 3.14 reports."""
     with suppress(AttributeError):
         trust._msg_callback = _note  # type: ignore[attr-defined]
     encrypted = trust.wrap_socket(

@@ -83,8 +83,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
-    # The other side closed the connection just after accepting it, so there is none for
-    # the handshake.
+    # The other side closed the connection just after accepting it.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
         return ProbeError("http.cut")
     reason = sanitize(error.strerror or str(error)) or say("no_response")
@@ -125,8 +124,7 @@ def first_bytes(route: Route, timeout: float) -> bytes:
 def _encrypt(
     sock: socket.socket, host: str, trusted: ssl.SSLContext, deadline: float
 ) -> ssl.SSLSocket:
-    # Run the handshake in the background, because a socket's timeout restarts with
-    # every byte.
+    # In the background, because a socket's timeout restarts with every byte.
     call = BackgroundCall(lambda: trusted.wrap_socket(sock, server_hostname=host))
     try:
         return call.result(max(0.0, deadline - time.monotonic()))
