@@ -79,6 +79,7 @@ _EXCEPTION = re.compile(r"\b[\w.]{0,80}?(?:Error|Exception|Timeout)\b.{0,20}: .{
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
 # Many causes share `BadRequestError` or `Error code: 400`.
+_BARE = {f" error code {status} " for status in (400, 422, 500)} | {" bad request "}
 _GENERIC = re.compile(r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+) ")
 
 
@@ -139,8 +140,7 @@ def search(query: str, language: str) -> list[SearchHit]:
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
     # After a certain match, sections that only share words are not shown.
-    is_certain = not names <= index.vague_names
-    least = inf if is_certain else _LEAST_RELATIVE * best
+    least = _LEAST_RELATIVE * best if names <= index.vague_names else inf
     found = [n for n, score in scores.items() if score >= least]
     ranked = sorted(
         {*found, *lengths}, key=lambda n: (-lengths.get(n, 0), -scores.get(n, 0.0), n)
@@ -158,8 +158,8 @@ def _phrase(query: str) -> str:
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    # Two spaces, so that no name matches across the parts.
-    return " ".join(map(as_words, [query, parts, *statuses]))
+    # Separate lines, so that no name matches across the parts.
+    return "\n".join(map(as_words, [query, parts, *statuses]))
 
 
 def _scores(worth: Mapping[str, float], index: SearchIndex) -> dict[int, float]:
@@ -175,7 +175,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     """Return the most precise of the names in a query.
 
     Names that many causes share, such as a status, count only if there are no others,
-    and vague names only if there are none of these.
+    and vague names only if there are none of these, or only a bare `400`.
     """
     names = {name for name in index.names if has_name(phrase, name)}
     telling = {
@@ -184,7 +184,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
         if not _GENERIC.fullmatch(name) and index.names[name] != index.names[_NO_REASON]
     }
     vague = index.vague_names
-    precise = telling - vague or names - vague or telling or names
+    precise = telling - vague or names - vague - _BARE or telling or names
     # `Invalid URL` says nothing if the message is `Invalid URL (POST …`.
     return {name for name in precise if not any(name in n != name for n in precise)}
 
