@@ -51,8 +51,7 @@ openai please problem program server work working works wrong
 бот боте ботом выдает ошибка ошибки ошибкой ошибку пишет показывает помогите проблема
 программа работает работать сервер
 """)
-# HTTP 404, status=404, HTTP/2 404, NotFoundException: 404, failed [404], 404 status,
-# code was 404 …
+# HTTP 404, status=404, HTTP/2 404, NotFoundException: 404, failed [404], was 404 …
 _STATUS = re.compile(
     r"\b(?:\w*(?:code|status|error|exception)(?: is| was)?|http(?:/[\d.]+)?|failed"
     r"|returned|ошибк[ау](?: \w+)?)\W{1,4}(?<! -)([345]\d\d)\b"
@@ -67,6 +66,8 @@ _LOOKUP = re.compile(
     r"|\b(?i:lookup (\S{1,200}): |resolving (?:host )?timed out|name lookup timed out"
     r"|dns[ _:](?:error|look|probe|quer|request|resol|server|time)))[^\n\"]*"
 )
+# The request that the AI SDK repeats in its messages.
+_ECHO = re.compile(r"requestBodyValues\W+\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}")
 # A line of a traceback that names a place in the code. It separates messages even if
 # the lines were joined into one, as in a form field.
 _FRAME = re.compile(
@@ -79,6 +80,7 @@ _EXCEPTION = re.compile(r"\b[\w.]{0,80}?(?:Error|Exception|Timeout)\b.{0,20}: .{
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
 # Many causes share `BadRequestError` or `Error code: 400`.
+_BARE = {" error code 400 ", " error code 500 ", " bad request "}
 _GENERIC = re.compile(r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+) ")
 
 
@@ -139,8 +141,7 @@ def search(query: str, language: str) -> list[SearchHit]:
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
     # After a certain match, sections that only share words are not shown.
-    is_certain = not names <= index.vague_names
-    least = inf if is_certain else _LEAST_RELATIVE * best
+    least = _LEAST_RELATIVE * best if names <= index.vague_names else inf
     found = [n for n, score in scores.items() if score >= least]
     ranked = sorted(
         {*found, *lengths}, key=lambda n: (-lengths.get(n, 0), -scores.get(n, 0.0), n)
@@ -156,10 +157,10 @@ def search(query: str, language: str) -> list[SearchHit]:
 def _phrase(query: str) -> str:
     """Return a query's words, including those inside identifiers, and its statuses."""
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
-    query = _LOOKUP.sub(r" \1 no such host ", query)
+    query = _LOOKUP.sub(r" \1 no such host ", _ECHO.sub("", query))
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    # Two spaces, so that no name matches across the parts.
-    return " ".join(map(as_words, [query, parts, *statuses]))
+    # Separate lines, so that no name matches across the parts.
+    return "\n".join(map(as_words, [query, parts, *statuses]))
 
 
 def _scores(worth: Mapping[str, float], index: SearchIndex) -> dict[int, float]:
@@ -175,16 +176,15 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     """Return the most precise of the names in a query.
 
     Names that many causes share, such as a status, count only if there are no others,
-    and vague names only if there are no others at all.
+    and vague names only if there are none of these, or only a bare `400`.
     """
     names = {name for name in index.names if has_name(phrase, name)}
-    telling = {
-        name
-        for name in names
-        if not _GENERIC.fullmatch(name) and index.names[name] != index.names[_NO_REASON]
-    }
+    specific = {name for name in names if not _GENERIC.fullmatch(name)}
+    telling = {n for n in specific if index.names[n] != index.names[_NO_REASON]}
+    bare = {number for name in _BARE for number in index.names[name]}
+    clear = {name for name in telling if not bare.issuperset(index.names[name])}
     vague = index.vague_names
-    precise = telling - vague or names - vague or telling or names
+    precise = telling - vague or names - vague - _BARE or clear or telling or names
     # `Invalid URL` says nothing if the message is `Invalid URL (POST …`.
     return {name for name in precise if not any(name in n != name for n in precise)}
 

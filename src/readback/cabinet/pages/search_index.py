@@ -184,7 +184,7 @@ def stems(text: str) -> set[str]:
 
 def as_words(text: str) -> str:
     """Return a text in a form that can be searched for whole words."""
-    words = re.findall(r"\w+", text.casefold().replace("ё", "е"))
+    words = re.findall(r"(?:0x)?(\w+)", text.casefold().replace("ё", "е"))
     return f" {' '.join(words)} "
 
 
