@@ -111,7 +111,8 @@ def _no_connection_id(
         "tcp.no_family": is_foreign,
         "tcp.forbidden": code in LOCAL_ERRORS,
         "tcp.fake_ip": place == "faked",
-        "tcp.refused": code == errno.ECONNREFUSED,
+        # A balancer without a server resets a connection that it has just accepted.
+        "tcp.refused": code in (errno.ECONNREFUSED, errno.ECONNRESET),
         "tcp.blocked": is_dropped,
     }
     return next((name for name, is_it in found.items() if is_it), "tcp.no_route")

@@ -215,7 +215,8 @@ def _stranger(
     is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
     if is_page:
         _refuse_cabinet(context)
-    if asked is models and answers.is_from_api(models):
+    is_down = models.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    if asked is models and answers.is_from_api(models) and not is_down:
         said = answers.words(asked) or say("no_explanation")
         return ProbeError("http.no_such_path", status=asked.status, title=said)
     if not context.usable_key and credentials.misses_key(asked):
