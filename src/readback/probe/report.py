@@ -1,9 +1,9 @@
 """The report of a run: its results, and what a reader wants to know first.
 
-The verdict is the failure that matters most, and decides the exit code: a key or a text
-in danger, then what keeps the key from being accepted, then corrected mistakes and
-other failures in the order of the steps, and finally an error of the probe itself.
-Without a failure, the verdict is the most important warning.
+The verdict is the most important failure, which also decides the exit code: first a key
+or a text in danger, then a failure that keeps the key from being accepted, then
+corrected mistakes and other failures in the order of the steps, and last an error of
+the probe itself. Without a failure, the verdict is the most important warning.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ProbeReport:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict; `skip` for a run that was interrupted before a finding."""
+        """The worst verdict; `skip` if the run was interrupted before any problem."""
         if self.decisive:
             return self.decisive.diagnosis.verdict
         return Verdict.SKIP if self.interrupted else Verdict.OK
@@ -107,7 +107,7 @@ class ProbeReport:
 
     @property
     def others(self) -> list[StepResult]:
-        """The other problems, each cause once, those that matter most first."""
+        """The other problems, each cause once, the most important first."""
         found: dict[str, StepResult] = {}
         for result in (*self._with(Verdict.FAIL), *self._with(Verdict.WARN)):
             found.setdefault(result.diagnosis.id, result)
@@ -194,19 +194,19 @@ class ProbeReport:
         return known.sentence if known else ""
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
-        """Return the results with this verdict, those that matter most first."""
+        """Return the results with this verdict, the most important first."""
         found = (
             result for result in self.results if result.diagnosis.verdict == verdict
         )
         return sorted(found, key=self._weight)
 
     def _weight(self, result: StepResult) -> int:
-        """Return a number that is smaller for a result that matters more."""
+        """Return a sort key: the more important the result, the smaller the number."""
         diagnosis = result.diagnosis
         is_failure = diagnosis.verdict == Verdict.FAIL
         is_cause = is_failure and has_tag(diagnosis.id, "explains")
         if not is_failure and diagnosis.id.startswith("sometimes."):
-            return -1  # this has happened; other warnings are about what might
+            return -1  # it has already happened; other warnings say what may happen
         if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
         if is_failure and result.step == self._stopped_at:
@@ -248,7 +248,7 @@ EVIDENCE = (
 
 
 def evidence(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return the facts for an engineer that its texts do not contain."""
+    """Return the facts for an engineer that the diagnosis does not mention itself."""
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {

@@ -1,7 +1,7 @@
-"""A base URL in its parts: whether its host can exist or is private, and its version.
+"""A base URL and its parts: whether its host can exist or is private, and its version.
 
-Only the server can tell whether a missing or another version is a mistake: many
-services need one, and some do not have it.
+Only the server can tell whether a missing or different version is a mistake: many
+services require a version, and some have none.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def as_ascii(text: str) -> str:
 
 
 PORTS = {"http": 80, "https": 443}
-# RFC 6761, 6762, 8375, ICANN's choice of .internal, and names common in companies.
+# RFC 6761, 6762 and 8375, .internal (reserved by ICANN), and names used in companies.
 _PRIVATE_SUFFIX = re.compile(
     r"\.(local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
     r"|localhost|private|svc|test)\Z"
@@ -66,10 +66,10 @@ _HOST_NAME = re.compile(
     rf"(?=.{{1,{_MAX_LENGTH}}}$)[a-z0-9_-]{{1,63}}(\.[a-z0-9_-]{{1,63}})*"
 )
 _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
-# Scripts that share letters with Latin; names in others often contain Latin ones.
+# Scripts with letters that look Latin; names in other scripts often mix in Latin ones.
 _LIKE_LATIN = re.compile("CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 _VERSION = re.compile(r"/v\d\w*$")
-# The version of Google's own API; the compatible one is below it.
+# The version of Google's own API; the OpenAI-compatible API is below this path.
 GOOGLE_VERSION = "/v1beta"
 
 
@@ -104,7 +104,7 @@ def unreadable(why: str) -> ProbeError:
 
 
 def shown_url(url: str) -> str:
-    """Return an address without login and parameters, which may be secret."""
+    """Return an address without its login and parameters, which may be secret."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -185,7 +185,7 @@ def mixed_letter(host: str) -> str:
 
 
 def with_version(base_url: BaseUrl) -> BaseUrl:
-    """Return the address with our version, instead of another one or none."""
+    """Return the address with Readback's version instead of any other."""
     if base_url.path.endswith(GOOGLE_VERSION):
         return replace(base_url, path=f"{base_url.path}/openai")
     return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)
