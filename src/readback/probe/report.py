@@ -51,13 +51,13 @@ class ProbeReport:
 
     @property
     def decisive(self) -> StepResult | None:
-        """The most important failure, unknown, or warning, in this order."""
+        """The most important failure; without one, the unknown; then a warning."""
         worst = (self.failure, self.unknown, *self._with(Verdict.WARN))
         return next(filter(None, worst), None)
 
     @property
     def unknown(self) -> StepResult | None:
-        """Why the run has no answer, although nothing failed."""
+        """The result that explains why a run without a failure is inconclusive."""
         skipped = self._with(Verdict.SKIP)
         return _first(
             found for found in skipped if has_tag(found.diagnosis.id, "unknown")
@@ -136,7 +136,7 @@ class ProbeReport:
 
     @property
     def next_step(self) -> str:
-        """What the user, who may not be an engineer, can do."""
+        """What the user can do, who may not be an engineer."""
         if not has_tag(self.id, "engineer"):
             return self.hint
         return say("send_report", fixer=say(str(self.fixer)), hint=self.hint)
@@ -188,7 +188,7 @@ class ProbeReport:
 
     @property
     def _rehearsal(self) -> str:
-        """What to say first if failures may be intended; otherwise ""."""
+        """A sentence to start with if failures are simulated on purpose, or ""."""
         ids = {result.diagnosis.id: result.diagnosis for result in self.results}
         known = ids.get("key.rehearsal")
         return known.sentence if known else ""

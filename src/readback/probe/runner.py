@@ -60,7 +60,7 @@ def _proxies(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _is_other_service(context: ProbeContext) -> bool:
-    """Return whether it is not Readback; if nothing responds, judge by the options."""
+    """Return whether the service is not Readback; if unknown, guess from the input."""
     if context.service:
         return context.service == Service.ENDPOINT
     sent = context.usable_key
@@ -130,10 +130,10 @@ class ProbeRun:
         self._context = context
         self._progress = progress or ProgressLine(None)
         self._steps: list[Step] = []
-        """The steps that have started; when a run ends early, also those left out."""
+        """The steps that have started and, when a run ends early, those left out."""
         self._found: dict[str, list[StepResult]] = {}
         self._blocked_by: dict[str, Step] = {}
-        """The failed step for the id of each step that it blocks."""
+        """The step that failed, by the id of each step that its failure blocks."""
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
         hanging = TIMEOUTS_PER_RUN * context.timeout
@@ -227,7 +227,7 @@ class ProbeRun:
         call = BackgroundCall(lambda: self._diagnose(step))
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            with suppress(Exception):  # progress may fail without ending the run
+            with suppress(Exception):  # An error in the progress must not end the run.
                 self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > self._context.deadline:
                 raise TimeoutError

@@ -1,4 +1,4 @@
-"""The collection of misfortunes: problems of connections, and the reports they require.
+"""The collection of misfortunes: connection problems, and what to report about each.
 
 Each row starts real servers that cause the problem and lists the words that the report
 must or must not contain. `make misfortunes` runs all rows and prints the share that is

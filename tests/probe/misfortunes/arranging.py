@@ -47,7 +47,7 @@ def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
 
 
 def row(name: str, behave: Behavior, *says: str, by: str = OTHERS, **more: Any):
-    """Return a misfortune with a gateway that behaves like this before the service."""
+    """Return a misfortune caused by a gateway in front of the service."""
     changes = {name: more.pop(name) for name in _INPUT if name in more}
     return Misfortune(name, through(behave, **changes), says, by, **more)
 
@@ -64,7 +64,7 @@ class OwnNetwork:
             subprocess.run(arguments, check=True, capture_output=True, timeout=10)
 
     def has_file(self, path: str, text: str) -> None:
-        """Make a file of the machine contain this text, but only for this process."""
+        """Replace the content of a system file, but only for this process."""
         own = self._folder / path.replace("/", "-")
         if not os.path.exists(path):
             pytest.skip(f"needs the file {path}")
@@ -128,7 +128,7 @@ def in_own_network(
     store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
-    """Serve on the loopback interface of a separate network, after `prepare`.
+    """Serve on the loopback interface of a separate network, prepared by `prepare`.
 
     If `host` is a name, the service uses TLS: with `certificate`, or else with one that
     every store trusts. The variables from `store` name files of other authorities.

@@ -1,4 +1,4 @@
-"""TLS: certificates, handshakes, stores."""
+"""Problems with TLS: certificates, handshakes and certificate stores."""
 
 import ssl
 from datetime import timedelta

@@ -34,7 +34,7 @@ from tests.probe.setups import (
 from tests.support.commands import free_port
 
 HOST = "echo.example"
-# For the probe, these are public addresses; the separate network reaches no others.
+# The probe takes these for public addresses; they exist only in the separate network.
 HERE, DEAD, DEAD_TOO = "45.45.45.7", "45.45.45.8", "45.45.45.9"
 _HERE = {HOST: [HERE]}
 
@@ -251,7 +251,7 @@ _KEPT: list[object] = []
 
 @contextmanager
 def _few_files(resources: Resources) -> Iterator[ProbeInput]:
-    """Let this program open hardly any more files."""
+    """Allow this program only one more open file."""
     gc.collect()  # Otherwise, a socket of an earlier run could be closed later.
     lowest = os.dup(0)  # All lower file descriptors are in use.
     os.close(lowest)

@@ -56,7 +56,7 @@ def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune
 
 
 def _chat(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
-    """Serve a working list of models, but give this answer to completions."""
+    """Serve a list of models, but give this answer to requests for a completion."""
     wall = when(is_chat, behave, _endpoint)
     return _row(name, wall, *says, by=by, chat="m-1", **more)
 

@@ -20,8 +20,8 @@ class BackgroundCall(Generic[Result]):
         self._results: list[Result] = []
         self._error: BaseException | None = None
         self.is_done = False
-        # The waits of `threading` are written in Python, and Ctrl-C inside one of them
-        # can leave them in a wrong state; waiting for a bare lock has no such state.
+        # A wait of `threading` is written in Python, and Ctrl-C can interrupt it in an
+        # inconsistent state; waiting for a plain lock has no such state.
         self._lock = threading.Lock()
         self._lock.acquire()
         threading.Thread(target=self._run, daemon=True).start()

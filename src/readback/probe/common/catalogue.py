@@ -93,7 +93,7 @@ def _template(head: list[str], texts: Mapping[str, str]) -> Template:
 
 
 def people(fault: Fault, language: str) -> str:
-    """Return everyone who may have to act; who it is depends on the path."""
+    """Return everyone who may have to act, depending on the path."""
     fixers = dict.fromkeys(who_acts(fault, path) for path in Path)
     return ", ".join(catalogue().words[fixer][language] for fixer in fixers if fixer)
 

@@ -211,7 +211,7 @@ def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
 
 
 def secrets_in(url: str) -> Iterator[str]:
-    """Yield what is secret in a URL: its login and its parameters."""
+    """Yield the secret parts of a URL: its login and the values of its parameters."""
     before, at, _ = url.rpartition("://")[2].rpartition("@")
     if at:
         # Split at the last @: a slash in a password would seem to end the host.

@@ -49,7 +49,7 @@ class FailureFamily(IntEnum):
 
 
 class Fault(_Word):
-    """What kind of fault a finding is; `responsible` derives who has to act."""
+    """The kind of fault behind a finding; `responsible` derives who has to act."""
 
     NONE = "none"
     SETTING = "setting"
@@ -58,14 +58,14 @@ class Fault(_Word):
     """A problem below TLS: with names, routes, packets or firewalls."""
     PROXY = "proxy"
     CONNECTION = "connection"
-    """A connection that breaks: on the path, or at its end."""
+    """A connection that breaks, on the path or at its end."""
     CERTIFICATE = "certificate"
     CHAIN = "chain"
     """An incomplete chain: the server or this machine may lack a certificate."""
     FILTER = "filter"
     """A page that a filter, a proxy or the login of a network could have sent."""
     PATH = "path"
-    """Something on the path reads, changes or answers HTTP."""
+    """Something on the path reads, changes or answers the requests."""
     SERVICE = "service"
     PROBE = "probe"
 

@@ -95,7 +95,7 @@ class Certificate:
         return self.until - datetime.now(timezone.utc) < soon
 
     def is_of_domain(self, host: str) -> bool:
-        """Return whether it names a host in the same domain, so the same operator's."""
+        """Return whether it names a host in the domain of this host (same operator)."""
         labels = host.split(".")
         size = 3 if _SHARED.search(host) else 2
         if len(labels) < size or labels[-1].isdigit():  # An IP address is not a name.

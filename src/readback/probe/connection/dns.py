@@ -105,7 +105,7 @@ def _look_up(route: Route, timeout: float) -> _Lookup:
 
 
 def _is_worth_repeating(route: Route, last: _Lookup) -> bool:
-    """Return whether a name server answered without making the run wait."""
+    """Return whether a name server was asked and answered quickly."""
     is_asked = not is_ip_address(route.host) and not is_loopback(route.host)
     return is_asked and last.seconds < _SLOW_SECONDS
 
@@ -149,7 +149,7 @@ def _late(seconds: float) -> str:
 
 
 def meant(host: str) -> str:
-    """Return the well-known name that the host resembles except for a letter or two."""
+    """Return a well-known name that differs from this one by a letter or two, or ""."""
     near = next(iter(difflib.get_close_matches(host, _WELL_KNOWN, 1, cutoff=0.88)), "")
     # Names below the same domain have the same owner.
     is_same_owner = host.split(".")[-2:] == near.split(".")[-2:]

@@ -43,7 +43,7 @@ class CertificateStores(NamedTuple):
 
 
 def find(authorities: str = "", certificate: str = "") -> CertificateStores:
-    """Return the configured store, certifi's and this machine's, or only --cacert's."""
+    """Return the stores that Python programs may use, or only that of --cacert."""
     found = _find()
     if authorities:
         chosen = new_context()

@@ -106,7 +106,7 @@ def _no_connection_id(
     is_dropped = reported.is_timeout or code == errno.EHOSTUNREACH
     found = {
         "proxy.unreachable": route.proxy is not None,
-        # A link-local address without an interface.
+        # The error for a link-local address without an interface.
         "tcp.no_route": code == errno.EINVAL,
         "tcp.no_family": is_foreign,
         "tcp.forbidden": code in LOCAL_ERRORS,

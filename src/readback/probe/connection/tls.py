@@ -34,7 +34,7 @@ _CLOCK_TOLERANCE = timedelta(hours=1)
 _TLS_PATIENCE_SECONDS = 2.0
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
-# The store contains the issuer of the certificate, but not the issuer of the issuer.
+# The store contains the issuer of the certificate but not the authority above it.
 _ISSUER_OF_STORED = 2
 _SELF_SIGNED = 18
 _UNKNOWN = {_ISSUER_OF_STORED, _SELF_SIGNED, 19, 20, 21}
@@ -175,7 +175,7 @@ def ask(context: ProbeContext, store: StoreKind, trust: ssl.SSLContext) -> Hands
     strict = _shake(context, store, trust, is_strict=IS_STRICT_HERE)
     if strict.verification_error is None:
         return strict
-    # Repeated even without strict flags: another server may have another certificate.
+    # Repeated on every Python: another server behind the address may respond this time.
     lenient = _shake(context, store, trust, is_strict=False)
     if IS_STRICT_HERE:
         lenient.strict_error = strict.verification_error

@@ -57,7 +57,7 @@ _URL = re.compile(
 )
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,20})://", re.IGNORECASE)
 _REST_OF_ADDRESS = re.compile(r"[\w.:/-]{0,200}/v\d\w{0,9}", re.IGNORECASE)
-# A complete address, and a second piece that names a host.
+# The end of a complete address, and the beginning of a piece that names a host.
 _WHOLE = re.compile(r"/v\d\w{0,9}/?$", re.IGNORECASE)
 _HOST = re.compile(r"[\w-]{1,63}[.:]")
 _ESCAPED_SPACE = re.compile(r"(?:\\[nrt]|%0[9ad]|%20)+$", re.IGNORECASE)
@@ -65,7 +65,7 @@ _AROUND = QUOTES + "()[]{}<>*,;:!… \t\r\n"
 _GAPS = re.compile(r"(?<=//)\s+|\s+(?=/)")
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
 _ENDPOINTS = "completions|models|responses|embeddings|messages"
-# A mistake in a path, what to write instead, and the word for it.
+# The pattern of a mistake in a path, its replacement, and the id of its description.
 _PATHS = (
     (re.compile("/{2,}"), "/", "has_extra_slash"),
     (re.compile(r"/V(?=\d+(?:/|$))"), "/v", "has_capital_version"),
@@ -127,7 +127,7 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
 
 
 def has_key(text: str) -> bool:
-    """Return whether a text contains a key, and not just a name that looks like one."""
+    """Return whether a text contains a key and not just a name that looks like one."""
     for match in _CONTAINED_KEY.finditer(text):
         word = match[0]
         digits = sum(map(str.isdigit, word))
@@ -246,7 +246,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         short = pattern.sub(replacement, short)
         if short != before:
             mistakes[word] = say(word)
-    # Many providers write a slash at the end, and clients expect it.
+    # A slash at the end is no mistake: many providers write it, and clients accept it.
     short = short.rstrip("/")
     if has_key(name) or has_key(unquote(short)):
         without = say("address_without_key")

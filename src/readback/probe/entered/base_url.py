@@ -19,7 +19,7 @@ from readback.probe.common.results import ProbeError
 
 # Straight and typographic quotation marks, guillemets, primes, and the backtick.
 QUOTES = "\"'`‘’‚‛“”„‟«»‹›′″＂＇「」『』"
-# Characters without a glyph in visible categories, then the variation selectors.
+# Invisible characters of visible Unicode categories, then the variation selectors.
 _BLANKS = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
     *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
@@ -27,7 +27,7 @@ _BLANKS = {
 
 
 def is_invisible(character: str) -> bool:
-    """Return whether a character has no width: format, control, filler and the like."""
+    """Return whether it is an invisible format, control or filler character."""
     if character.isspace():
         return False
     return character in _BLANKS or unicodedata.category(character) in ("Cf", "Cc")
@@ -51,7 +51,7 @@ def say_around(text: str, found: str) -> str:
 
 
 def as_ascii(text: str) -> str:
-    """Return the text with full-width and similar forms of ASCII replaced."""
+    """Return the text with full-width and similar forms replaced by ASCII."""
     return unicodedata.normalize("NFKC", text).replace("。", ".")
 
 

@@ -28,7 +28,7 @@ _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
 # Many times the length of any key; a device such as /dev/zero is endless.
 _MAX_FILE_BYTES = 65_536
-# Enough for a settings file in which a Readback key is searched for.
+# Long enough to search a settings file for a Readback key.
 _SEARCHED_LENGTH = 50_000
 # A token with many claims may have 9 KB, but no common server accepts this much.
 _MAX_KEY_LENGTH = 16_384

@@ -54,7 +54,7 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     if len(others) > _MAX_OTHERS:
         count = len(others) - _MAX_OTHERS
         lines.append(_INDENT + say("count_more", count=count))
-    # A healthy run has already said that it works.
+    # The first sentence of a successful report already says that it works.
     works = "works_steps" if report.decisive else "checked_steps"
     for text, names in (
         (works, report.working),
@@ -86,7 +86,7 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
         yield say("next_step", step=report.next_step), None
     yield _effort(report), None
     yield "", None
-    # Each hint is shown once; that of the verdict is above.
+    # Show each hint once; the hint of the verdict is already above.
     hints = {report.hint, ""}
     indent = " " * (_TITLE_WIDTH + 1)
     for result in report.tried:

@@ -101,14 +101,14 @@ def is_from_api(response: ProbeResponse) -> bool:
         return False
     content = response.json
     if response.status == HTTPStatus.UNAUTHORIZED:
-        # Any web server may answer 401. An API asks for a bearer token or has an error
-        # in its body; FastAPI calls it `detail`.
+        # Any web server may answer 401. An API also asks for a bearer token or has an
+        # error in its body, which FastAPI calls `detail`.
         scheme = response.headers.get("WWW-Authenticate", "").lower()
         is_detail = isinstance(inside(content, "detail"), str)
         is_error = is_detail or error_in(content) is not None
         return is_error or scheme.startswith("bearer")
     if response.status >= HTTPStatus.BAD_REQUEST:
-        # Anything may send an error that is only a text, for example a proxy.
+        # An error that is only a text may come from anything, such as a proxy.
         is_text = isinstance(inside(content, "error"), str)
         # FastAPI asks for the key with this text and status 403.
         is_asked = inside(content, "detail") == "Not authenticated"
@@ -128,7 +128,7 @@ def has_path(response: ProbeResponse) -> bool:
 
 def has_api(response: ProbeResponse) -> bool:
     """Return whether an OpenAI-compatible API refuses or answers at this path."""
-    # Anything on the way may send a server error.
+    # A server error may come from any proxy or gateway on the path.
     is_other = response.status in NO_SUCH_PATH or response.status >= 500
     return is_from_api(response) and not is_other
 

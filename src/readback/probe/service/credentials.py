@@ -56,7 +56,7 @@ def depends_on_key(response: ProbeResponse) -> bool:
     judged = instead.unexpected_response(response, is_recognized=False)
     if response.proxy:  # The proxy may have answered.
         return asks(response)
-    if judged.id == "http.redirect":  # To a login page, not the API's new address.
+    if judged.id == "http.redirect":  # Perhaps to a login page, not to a new address.
         location = str(judged.facts["location"])
         is_here = urlsplit(location).netloc == urlsplit(response.url).netloc
         return is_here and not location.endswith(MODELS)
@@ -76,7 +76,7 @@ def misses_key(response: ProbeResponse) -> bool:
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether --chat lets the key be sent: not to a page or a redirect."""
+    """Return whether --chat allows sending the key: never to a page or a redirect."""
     is_error = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     is_redirect = 300 <= response.status < HTTPStatus.BAD_REQUEST
     is_other = is_error or is_redirect or answers.is_html(response)

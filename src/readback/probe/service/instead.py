@@ -101,7 +101,7 @@ class _Response(NamedTuple):
     status: int
     said: str
     name: str
-    """What the server or gateway calls itself."""
+    """The name that the server or gateway gives itself."""
     is_page: bool
     text: str
 
@@ -183,7 +183,7 @@ def _of_walls(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_gateways(seen: _Response) -> Iterator[_Seen]:
-    """Yield the signs of gateways that have no service for the address or lost it."""
+    """Yield the signs of gateways whose service is down or has another address."""
     is_error = seen.has(200) or seen.status >= HTTPStatus.BAD_REQUEST
     is_missing = is_error and _NO_ROUTE.search(seen.text)
     yield is_missing and not answers.is_from_api(seen.received), "http.no_such_path"
@@ -209,7 +209,7 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     """Yield the signs in the status, for responses that nothing else explains."""
     yield seen.has(401), "http.sign_in"
     yield seen.has(429), "between.rate_limited"
-    # A filter shows a page for people, or says that it blocks.
+    # A filter shows a page for people or says that it blocks the request.
     is_filter = seen.is_page or blocks(seen.received)
     yield seen.has(403) and not is_filter, "between.forbidden"
     is_rejected = seen.is_page and _REJECTED.search(seen.said)

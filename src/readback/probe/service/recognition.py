@@ -1,4 +1,4 @@
-"""The step "HTTP": which service responds at the address, or what else does.
+"""The step "HTTP": which service, or what else, responds at the address.
 
 Its requests are sent without the key, so that no stranger receives it. Readback is
 recognized by the two refusals that the contract promises, and any other
@@ -173,7 +173,7 @@ def _readback(
     refusals = answers.parse_refusal(unknown), answers.parse_refusal(models)
     codes = [refusal.code if refusal else "" for refusal in refusals]
     if codes == ["not_found", "not_found"]:
-        # The port for health checks and metrics has a health path but no model list.
+        # The port for operators has no model list, but it answers health checks.
         health = context.client.request(HEALTH_PATH).json
         if health == {"status": "ok"}:
             said = say("operations_port")
@@ -212,7 +212,7 @@ def _stranger(
         why = say("is_web_server", reason=said)
         facts: dict[str, Fact] = models.proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=why, **facts)
-    # The website refuses the paths of the API in the form of the contract.
+    # Readback's cabinet refuses the paths of the API in the form of the contract.
     is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
     if is_page:
         _refuse_cabinet(context)
@@ -240,7 +240,7 @@ def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:
-    """Raise `ProbeError` if this is Readback's website; it names the API's address."""
+    """Raise `ProbeError` if this is Readback's cabinet; it names the API's address."""
     try:
         answer = context.client.request("/address.json")
     except ProbeError:

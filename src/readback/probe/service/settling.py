@@ -63,7 +63,7 @@ class _Attempt(NamedTuple):
         return bool(is_certain) or not self.exchanges or is_late
 
     def _may_lock_account(self, context: ProbeContext) -> bool:
-        """Return whether the proxy refused a password that it has never accepted."""
+        """Return whether repeating a refused login to a proxy may lock the account."""
         if self.error is None or self.error.id != "proxy.login":
             return False
         proxy = context.route.proxy
@@ -90,7 +90,7 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
             again.close()
     if first.error is None:
         return first.found
-    # If no connection was made, the failure is intermittent: others were opened before.
+    # If no connection was opened, the failure may be intermittent.
     if is_final and first.error.id != "http.no_connection":
         raise first.error
     error = _believed(context, attempts)

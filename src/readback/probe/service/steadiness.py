@@ -1,7 +1,7 @@
 """Whether the path is reliable: how often identical requests failed.
 
-One of several servers behind an address may be down, have another certificate or an old
-database. The step "asked again" sends a few identical requests, and the step
+One of several servers behind an address may be down or have another certificate or an
+old database. The step "asked again" sends a few identical requests, and the step
 "steadiness" counts how often requests failed, by address and by certificate.
 """
 
@@ -41,7 +41,7 @@ _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
 _FEWEST_ANSWERS = 3
-# The seconds between requests that stay below a rate limit that refuses with 503.
+# Seconds between requests, enough to stay below a rate limit that refuses with 503.
 _SLOW_PAUSE = 1.1
 _SLOW_REQUESTS = 4
 

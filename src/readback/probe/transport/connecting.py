@@ -229,7 +229,7 @@ class Route:
 
     @property
     def host(self) -> str:
-        """The machine to connect to first: the proxy or the service itself."""
+        """The host to connect to: the proxy if there is one, else the service."""
         return self.proxy.host if self.proxy else self.target.host
 
     @property
@@ -246,7 +246,7 @@ class Route:
 
     @property
     def forwarder(self) -> Proxy | None:
-        """The proxy that forwards single requests, which then name the target."""
+        """The proxy that forwards each request; requests to it contain the full URL."""
         return None if self.uses_tunnel else self.proxy
 
     @property

@@ -63,7 +63,7 @@ class ProbeContext:
     service: Service | None = None  # http
     models_without_key: ProbeResponse = field(init=False)  # http
     is_tried: bool = False  # http
-    """Whether the key is sent, once, to something that was not recognized."""
+    """Whether the key is sent once to a service that was not recognized."""
     headers: dict[str, str] = field(default_factory=dict)  # http
     """A made-up key, if only requests with a key get through a gateway."""
     models: ProbeResponse = field(init=False)  # access

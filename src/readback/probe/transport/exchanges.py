@@ -126,7 +126,7 @@ class NotedRequest:
     is_reused: bool = False
     status: int = 0
     form: str = ""
-    """The kind of response: its content type, or the names of its JSON fields."""
+    """The names of the fields in a JSON response; otherwise its content type."""
     error: str = ""
     is_untrusted: bool = False
     finding: str = ""

@@ -42,7 +42,7 @@ WEB_SERVER = {400, 404, 405, 501}
 
 
 class FinalResponse(http.client.HTTPResponse):
-    """A response that skips all interim responses; `http.client` skips only 100."""
+    """A response that skips every interim response; `http.client` skips only 100."""
 
     def _read_status(self) -> tuple[str, int, str]:
         # RFC 9110 §15.2. A 101 is treated as final, because no request asks for it.
@@ -177,7 +177,7 @@ def _open_tunnel(
     wire.sendall("\r\n".join([*lines, "", ""]).encode())
     response = FinalResponse(wire)  # type: ignore[arg-type]
     response.begin()
-    # A tunnel has no body: a page is a login or a block, and JSON comes from an API.
+    # A tunnel has no body: a page means a login or a block, and JSON means an API.
     is_content = response.headers.get_content_type() in (_HTML, _JSON)
     if not 200 <= response.status < 300 or is_content:
         raise _refusal(response, proxy)
