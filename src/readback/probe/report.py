@@ -51,7 +51,7 @@ class ProbeReport:
 
     @property
     def decisive(self) -> StepResult | None:
-        """The most important failure; without one, the unknown; then a warning."""
+        """The most important failure, else the `unknown` result, else a warning."""
         worst = (self.failure, self.unknown, *self._with(Verdict.WARN))
         return next(filter(None, worst), None)
 
@@ -136,14 +136,14 @@ class ProbeReport:
 
     @property
     def next_step(self) -> str:
-        """What the user can do, who may not be an engineer."""
+        """The next step for the user, who may not be an engineer."""
         if not has_tag(self.id, "engineer"):
             return self.hint
         return say("send_report", fixer=say(str(self.fixer)), hint=self.hint)
 
     @property
     def message(self) -> list[str]:
-        """What to send to the person who can fix it, if that is not the user."""
+        """The text to send to the person who can fix it, if that is not the user."""
         if self.decisive is None or self.fixer in (Fixer.YOU, Fixer.NOBODY):
             return []
         diagnosis = self.decisive.diagnosis

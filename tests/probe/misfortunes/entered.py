@@ -145,7 +145,7 @@ def _key(name, change, *says, by="you", **more):
 
 
 def _flawed(statement):
-    """Create a key, then run this function on the database to make the key unusable."""
+    """Create a key that `statement` then makes unusable in the database."""
 
     @contextmanager
     def arrange(resources: Resources):

@@ -20,8 +20,8 @@ class BackgroundCall(Generic[Result]):
         self._results: list[Result] = []
         self._error: BaseException | None = None
         self.is_done = False
-        # A wait of `threading` is written in Python, and Ctrl-C can interrupt it in an
-        # inconsistent state; waiting for a plain lock has no such state.
+        # Events and conditions of `threading` are written in Python: Ctrl-C during a
+        # wait can leave them in an inconsistent state. A plain lock has no such state.
         self._lock = threading.Lock()
         self._lock.acquire()
         threading.Thread(target=self._run, daemon=True).start()

@@ -180,7 +180,7 @@ class Redactor:
 
 
 def _parts(text: str) -> set[str]:
-    """Return all parts of a text that are just long enough not to match by chance."""
+    """Return all parts of a text, each just too long to match by chance."""
     last = max(1, len(text) - _LONGEST_PART + 1)
     return {text[at : at + _LONGEST_PART] for at in range(last)}
 

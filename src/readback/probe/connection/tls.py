@@ -101,7 +101,7 @@ def _findings(
     context.authority = authority = _authority(context, chain, is_in_list)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     is_by_machine = trusting is StoreKind.MACHINE
-    # A proxy that decrypts traffic also needs such a variable.
+    # SSL_CERT_FILE is also set in order to trust a proxy that decrypts the traffic.
     is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
     is_private = authority is Authority.PRIVATE
     is_own = authority is Authority.SERVICE or (is_private and is_named)

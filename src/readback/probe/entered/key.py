@@ -1,4 +1,4 @@
-"""The step "key": finds the key in what was pasted, and checks its form.
+"""The step "key": finds the key in the pasted text and checks its form.
 
 The checksum identifies a complete Readback key, whatever surrounds it. A key of another
 service cannot be verified, and need not be a mistake, because it is not yet known which
@@ -147,7 +147,7 @@ def find_readback_key(text: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Return the key without what people copy along with it, such as quotes."""
+    """Return the key without other copied text, such as quotation marks."""
     cut = text[:_MAX_KEY_LENGTH]
     rest = re.sub(r"(?:\\[nrt])+$", "", remove_invisible(cut).strip())
     rest = rest.strip(_AROUND).strip()

@@ -1,7 +1,7 @@
 """The console: which text it can show, and a line that shows the progress.
 
-The line disappears when the run ends. It uses only what every console can do: carriage
-return, spaces and ASCII.
+The line disappears when the run ends. It uses only ASCII and carriage returns, which
+every console supports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the key is sent to what responds; docs/probe.md states the same rule.
+"""Whether the probe sends the key to a service; docs/probe.md states the same rule.
 
 A Readback key is sent only to a Readback server. Any other key has already been sent to
 this address by the program that failed, so the probe sends it to an OpenAI-compatible

@@ -1,8 +1,8 @@
 """The steps for a Readback server: its key, then texts that are compared byte by byte.
 
-If only large requests hang, either a link takes smaller packets than the rest of the
-path and the messages that would say so are dropped (RFC 2923 §2.1), or something in
-between has a size limit. A text of a few packets shows which it is.
+If only large requests hang, either a link allows only smaller packets and the messages
+that report this are dropped (RFC 2923 §2.1), or something in between has a size limit.
+A text of a few packets shows which it is.
 """
 
 from __future__ import annotations

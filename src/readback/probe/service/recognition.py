@@ -3,7 +3,7 @@
 Its requests are sent without the key, so that no stranger receives it. Readback is
 recognized by the two refusals that the contract promises, and any other
 OpenAI-compatible API by its list of models, by how it refuses to show the list, or by a
-refused completion. If something only asks for credentials, the step sends the key,
+refused completion. If something only asks for credentials, the next step sends the key,
 because a gateway to an API may be asking.
 """
 

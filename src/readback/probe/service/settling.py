@@ -26,11 +26,11 @@ from readback.probe.transport.exchanges import (
     worse_than_equal,
 )
 
-# The repeats of a step that found a problem but did not fail.
+# How often to repeat a step that found a problem but did not fail.
 _REPEATS_OF_A_PROBLEM = 2
 # After an attempt that takes longer than this, there is time for only one more.
 _LONG_SECONDS = 1.0
-# How many requests to leave for the other steps.
+# The number of requests to leave for the other steps.
 _RESERVED_REQUESTS = 12
 
 

@@ -54,7 +54,7 @@ class Handshake:
 
     @property
     def reason(self) -> str:
-        """The error in OpenSSL's words; Python does not name all of them."""
+        """The error as OpenSSL describes it, without the additions of Python."""
         return _PLACE.sub("", str(self.error))
 
     @property

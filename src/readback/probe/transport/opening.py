@@ -140,7 +140,7 @@ def _encrypt(
 
 
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
-    """Return a plain socket that a thread connects to a TLS one, for TLS inside TLS."""
+    """Return a socket whose data a thread copies through TLS, for TLS inside TLS."""
     near, far = socket.socketpair()
 
     def copy() -> None:
