@@ -1,7 +1,7 @@
 """The probe: tests the connection to a Readback server step by step.
 
-A run reads from left to right: what was `entered`, the `connection`, the `service`.
-Each step returns a diagnosis; the texts of all of them are in `texts`. `runner` lists
-the steps and runs them, `output` shows the report. `common` and `transport` are what
-the steps share. The probe runs where the programs run: on Python 3.9, with certifi.
+A run checks first what was `entered`, then the `connection`, then the `service`. Each
+step returns a diagnosis, whose words are in `texts`. `runner` lists the steps and runs
+them, and `output` shows the report. The steps share `common` and `transport`. The probe
+has to run wherever client programs run, so it needs only Python 3.9 and certifi.
 """

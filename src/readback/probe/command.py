@@ -1,8 +1,8 @@
 """The command line of the probe: its options, its output, its signals, its exit code.
 
-`readback probe` and the file that the cabinet hands out both start here, so nothing but
-the standard library is imported before the options are known. A refused argument is not
-repeated in the message: it could be a key.
+`readback probe` and the file that the cabinet hands out both start here. No third-party
+package is imported before the options are known. A refused argument is not repeated in
+the message, because it could be a key.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = float("nan")
-    # In this form, the condition is also true for "nan".
+    # Written this way, the condition also refuses "nan".
     if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
         facts = {"least": _SHORTEST_SECONDS, "most": _LONGEST_SECONDS}
         raise argparse.ArgumentTypeError(say("expected_seconds", **facts))
@@ -68,13 +68,13 @@ def _seconds(text: str) -> float:
 
 
 def _name(text: str) -> str:
-    """Return the text; raise an error if it is empty, like an unset variable."""
+    """Return the text; refuse an empty one, as from an unset shell variable."""
     if not text.strip():
         raise argparse.ArgumentTypeError(say("expected_a_name"))
     return text
 
 
-# The catalogue describes each one.
+# The help text of each option is in the catalogue.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--key-file": {"metavar": "FILE"},
     "--key-env": {"metavar": "NAME"},
@@ -90,7 +90,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def command_line(program: str) -> KeySafeParser:
-    # argparse gets its own words from gettext.
+    # argparse translates its own messages with `_`, which is gettext by default.
     argparse._ = say  # type: ignore[attr-defined]
     parser = KeySafeParser(
         program,
@@ -132,7 +132,7 @@ def _address_from_environment(options: argparse.Namespace) -> tuple[str, str]:
 
 
 def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
-    """End with a sentence before the run if a file cannot be used."""
+    """Exit with an error message, before the run, if a file cannot be used."""
     if options.cacert or options.cert:
         from readback.probe.connection import stores
 
@@ -143,7 +143,7 @@ def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
-    """Return the exit code of the run, which never ends with a traceback."""
+    """Return the exit code of the run; print a sentence instead of a traceback."""
     show_all(sys.stdout, sys.stderr)
     if sys.stdout is None:
         _complain(say("not_written", reason=say("output_closed")))
@@ -157,7 +157,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     except EOFError:
         _complain(say("stopped"))
     except ImportError as error:
-        # A Python that was built without OpenSSL has no ssl module, for example.
+        # For example, a Python that was built without OpenSSL has no ssl module.
         _complain(say("module_missing", name=error.name))
     except OSError as error:  # Raised while writing; the steps handle their own errors.
         if error.errno != EPIPE:  # Otherwise the reader has closed the pipe.
@@ -224,10 +224,9 @@ def _text(report: ProbeReport, options: argparse.Namespace) -> str:
 
     if options.json:
         return text.as_json(report)
-    # On Windows, this enables colours in the console.
     is_colored = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
     if is_colored and os.name == "nt":
-        os.system("")
+        os.system("")  # enables colours in the console
     is_known = os.name == "nt" or os.environ.get("TERM", "dumb") != "dumb"
     form = text.as_long if options.verbose else text.as_short
     return form(report, is_colored=is_colored and is_known)
@@ -235,8 +234,8 @@ def _text(report: ProbeReport, options: argparse.Namespace) -> str:
 
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt for the first of the signals; the next one kills."""
-    # A signal that was ignored from the beginning, as by nohup, stays ignored.
+    """Raise KeyboardInterrupt on the first signal; the next one kills the process."""
+    # A signal that is already ignored, as under nohup, stays ignored.
     ignored = signal.SIG_IGN
     handled = [number for number in _SIGNALS if signal.getsignal(number) != ignored]
 

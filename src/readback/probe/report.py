@@ -1,9 +1,9 @@
 """The report of a run: its results, and what a reader wants to know first.
 
-The verdict is the failure that matters most, and decides the exit code: a key or a text
-in danger, then what keeps the key from being accepted, then corrected mistakes and
-other failures in the order of the steps, and finally an error of the probe itself.
-Without a failure, the verdict is the most important warning.
+The verdict is the most important failure, which also decides the exit code: first a key
+or a text in danger, then a failure that keeps the key from being accepted, then
+corrected mistakes and other failures in the order of the steps, and last an error of
+the probe itself. Without a failure, the verdict is the most important warning.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class ProbeReport:
 
     @property
     def decisive(self) -> StepResult | None:
-        """The most important failure, unknown, or warning, in this order."""
+        """The most important failure, else the `unknown` result, else a warning."""
         worst = (self.failure, self.unknown, *self._with(Verdict.WARN))
         return next(filter(None, worst), None)
 
     @property
     def unknown(self) -> StepResult | None:
-        """Why the run has no answer, although nothing failed."""
+        """The result that explains why a run without a failure is inconclusive."""
         skipped = self._with(Verdict.SKIP)
         return _first(
             found for found in skipped if has_tag(found.diagnosis.id, "unknown")
@@ -71,7 +71,7 @@ class ProbeReport:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict; `skip` for a run that was interrupted before a finding."""
+        """The worst verdict; `skip` if the run was interrupted before any problem."""
         if self.decisive:
             return self.decisive.diagnosis.verdict
         return Verdict.SKIP if self.interrupted else Verdict.OK
@@ -107,7 +107,7 @@ class ProbeReport:
 
     @property
     def others(self) -> list[StepResult]:
-        """The other problems, each cause once, those that matter most first."""
+        """The other problems, each cause once, the most important first."""
         found: dict[str, StepResult] = {}
         for result in (*self._with(Verdict.FAIL), *self._with(Verdict.WARN)):
             found.setdefault(result.diagnosis.id, result)
@@ -136,14 +136,14 @@ class ProbeReport:
 
     @property
     def next_step(self) -> str:
-        """What the user, who may not be an engineer, can do."""
+        """The next step for the user, who may not be an engineer."""
         if not has_tag(self.id, "engineer"):
             return self.hint
         return say("send_report", fixer=say(str(self.fixer)), hint=self.hint)
 
     @property
     def message(self) -> list[str]:
-        """What to send to the person who can fix it, if that is not the user."""
+        """The text to send to the person who can fix it, if that is not the user."""
         if self.decisive is None or self.fixer in (Fixer.YOU, Fixer.NOBODY):
             return []
         diagnosis = self.decisive.diagnosis
@@ -188,25 +188,25 @@ class ProbeReport:
 
     @property
     def _rehearsal(self) -> str:
-        """What to say first if failures may be intended; otherwise ""."""
+        """A sentence to start with if failures are simulated on purpose, or ""."""
         ids = {result.diagnosis.id: result.diagnosis for result in self.results}
         known = ids.get("key.rehearsal")
         return known.sentence if known else ""
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
-        """Return the results with this verdict, those that matter most first."""
+        """Return the results with this verdict, the most important first."""
         found = (
             result for result in self.results if result.diagnosis.verdict == verdict
         )
         return sorted(found, key=self._weight)
 
     def _weight(self, result: StepResult) -> int:
-        """Return a number that is smaller for a result that matters more."""
+        """Return a sort key: the more important the result, the smaller the number."""
         diagnosis = result.diagnosis
         is_failure = diagnosis.verdict == Verdict.FAIL
         is_cause = is_failure and has_tag(diagnosis.id, "explains")
         if not is_failure and diagnosis.id.startswith("sometimes."):
-            return -1  # this has happened; other warnings are about what might
+            return -1  # it has already happened; other warnings say what may happen
         if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
         if is_failure and result.step == self._stopped_at:
@@ -248,7 +248,7 @@ EVIDENCE = (
 
 
 def evidence(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return the facts for an engineer that its texts do not contain."""
+    """Return the facts for an engineer that the diagnosis does not mention itself."""
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {

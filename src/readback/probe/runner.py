@@ -1,4 +1,4 @@
-"""The list of steps, and the run: in order, except those that a failure rules out."""
+"""The list of steps, and the run: in order, without steps that a failure rules out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _proxies(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _is_other_service(context: ProbeContext) -> bool:
-    """Return what responds, or what the person probably meant if nothing responds."""
+    """Return whether the service is not Readback; if unknown, guess from the input."""
     if context.service:
         return context.service == Service.ENDPOINT
     sent = context.usable_key
@@ -108,20 +108,20 @@ STEPS = (
 )
 
 
-# Even if every request hangs, a run takes at most a minute, with start and report.
+# With the default timeout, a run takes at most a minute, even if every request hangs.
 _REPORT_SECONDS = 5.0
 SHORTEST_TIME_LIMIT = 60.0 - _REPORT_SECONDS
 TIMEOUTS_PER_RUN = 6
 _TICK_SECONDS = 0.1
-# The steps that can fail because of a line in the hosts file, or of a proxy.
+# The steps that can fail because of a line in the hosts file or because of a proxy.
 _EXPLAINED = ("dns", "tcp", "tls", "http")
 
 
 class ProbeRun:
     """One run: the results so far, and which steps a failure has blocked.
 
-    Each step has its own thread, and the main thread only waits. So Ctrl-C never
-    interrupts a step, and no step can outlast the run.
+    Each step runs in its own thread while the main thread only waits. Ctrl-C therefore
+    never interrupts a step, and a step that hangs cannot delay the end of the run.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class ProbeRun:
         self._context = context
         self._progress = progress or ProgressLine(None)
         self._steps: list[Step] = []
-        """The steps that have been started, in their order."""
+        """The steps that have started and, when a run ends early, those left out."""
         self._found: dict[str, list[StepResult]] = {}
         self._blocked_by: dict[str, Step] = {}
-        """The failed step, by the id of each step that it blocks."""
+        """The step that failed, by the id of each step that its failure blocks."""
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
         hanging = TIMEOUTS_PER_RUN * context.timeout
@@ -172,7 +172,7 @@ class ProbeRun:
         )
 
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
-        """Return the results in the light of what later steps found."""
+        """Return the results, corrected by what later steps found."""
         budget = self._context.budget
         found = [_partly(result) for result in found] if _is_settled(found) else found
         if mixed_requests(budget.exchanges) or budget.limit_status:
@@ -190,7 +190,7 @@ class ProbeRun:
         )
         failure = next(failures, None)
         path = self._context.path
-        if failure is None:  # Drop what only explains a failed connection.
+        if failure is None:  # Drop warnings that only explain a failed connection.
             found = [
                 result
                 for result in found
@@ -203,7 +203,7 @@ class ProbeRun:
     ) -> StepResult:
         diagnosis = result.diagnosis
         final = self._context.shown_url
-        # The advice of an early step names the address that a later one found.
+        # Let the advice of an early step name the address that a later step found.
         facts = dict(diagnosis.facts)
         if diagnosis.hint and facts.pop("base_url", final) != final:
             advice = diagnose(diagnosis.id, figure="", base_url=final, **facts)
@@ -217,7 +217,7 @@ class ProbeRun:
         return result._replace(diagnosis=replace(diagnosis, fixer=fixer))
 
     def _run(self, step: Step) -> None:
-        """Run a step and keep its results; `TimeoutError` if the run is late."""
+        """Run a step and keep its results; raise `TimeoutError` if the run is late."""
         reasons = (self._blocked_by.get(need) for need in step.needs)
         if failed := next(filter(None, reasons), None):
             self._blocked_by[step.id] = failed
@@ -227,14 +227,14 @@ class ProbeRun:
         call = BackgroundCall(lambda: self._diagnose(step))
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            with suppress(Exception):  # progress may fail without ending the run
+            with suppress(Exception):  # An error in the progress must not end the run.
                 self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > self._context.deadline:
                 raise TimeoutError
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
-        """Keep this diagnosis of the running step; without one, it timed out."""
+        """Record this diagnosis for the running step; None if the time limit passed."""
         unfinished = [step for step in self._steps if step.id not in self._found]
         if not unfinished:
             return
@@ -249,7 +249,7 @@ class ProbeRun:
             diagnosis = diagnose("probe.time_limit", limit=limit, left_out=titles)
             if is_key_accepted:
                 diagnosis = as_warning(diagnosis)
-            # It has failed once, and there is no time to try again.
+            # The step has failed once, and there is no time to try it again.
             if waited.id in failures:
                 diagnosis = from_error(failures[waited.id])
         for step in unfinished:
@@ -299,18 +299,18 @@ def _partly(result: StepResult) -> StepResult:
 def _explains(warning: Diagnosis, failure: Diagnosis, path: Path) -> bool:
     """Return whether the warning of an early step is the cause of a failure."""
     if warning.id.startswith("dns."):
-        # A line of the hosts file that leads to another machine proves nothing.
+        # A line of the hosts file that points to another machine proves nothing.
         addresses = str(warning.facts["addresses"]).split(", ")
         return failure.id.startswith("tcp.") and dns.range_of(addresses) == "here"
     if failure.id.startswith("proxy."):
         return failure.id != "proxy.unreachable"
-    # Behind a tunnel, the service has sent the answer.
+    # In a tunnel through a proxy, the answer comes from the service.
     is_server_error = str(failure.facts.get("status", "")).startswith("5")
     is_failed = is_server_error or failure.id in ("http.silent", "http.proxy_page")
     return path is Path.PROXY and is_failed
 
 
 def origin(error: Exception) -> str:
-    """Return the type and the place of an error; its message may contain secrets."""
+    """Return the type and line of an error; its message might contain secrets."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {PurePath(frame.filename).name}:{frame.lineno}"

@@ -1,7 +1,7 @@
-"""The collection of misfortunes: what can happen to a connection, and what to say then.
+"""The collection of misfortunes: connection problems, and what to report about each.
 
-Each row has real servers that make it happen, and the words that the report must and
-must not contain. `make misfortunes` runs all of them and prints the share that is
+Each row starts real servers that cause the problem and lists the words that the report
+must or must not contain. `make misfortunes` runs all rows and prints the share that is
 diagnosed correctly. Any diagnosis that says the right thing is accepted, unless the row
 names an id.
 """

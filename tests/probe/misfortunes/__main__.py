@@ -1,6 +1,6 @@
 """Runs the collection and prints the share that is diagnosed correctly.
 
-The exit code is 1 if less than 97 % are correct, or if any report misleads.
+The exit code is 1 if less than 97 % are correct or if any report is misleading.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Sets misfortunes up: their rows, and their own network.
+"""Sets up misfortunes: the rows of the collection, and separate networks.
 
-A separate network moves the whole process, so only a process that runs nothing else may
-ask for one. It needs root; otherwise the misfortune is skipped with the reason.
+Entering a separate network affects the whole process, so only a process that runs
+nothing else may ask for one. Without root, the misfortune is skipped with the reason.
 """
 
 import ctypes
@@ -47,7 +47,7 @@ def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
 
 
 def row(name: str, behave: Behavior, *says: str, by: str = OTHERS, **more: Any):
-    """Puts a gateway with this behavior in front of the service."""
+    """Return a misfortune caused by a gateway in front of the service."""
     changes = {name: more.pop(name) for name in _INPUT if name in more}
     return Misfortune(name, through(behave, **changes), says, by, **more)
 
@@ -64,7 +64,7 @@ class OwnNetwork:
             subprocess.run(arguments, check=True, capture_output=True, timeout=10)
 
     def has_file(self, path: str, text: str) -> None:
-        """Replace a file of the machine with this text, only for this process."""
+        """Replace the content of a system file, but only for this process."""
         own = self._folder / path.replace("/", "-")
         if not os.path.exists(path):
             pytest.skip(f"needs the file {path}")
@@ -91,7 +91,7 @@ class OwnNetwork:
 
 
 def own_network(folder: Path) -> OwnNetwork:
-    """Move this process to its own network; it cannot come back."""
+    """Move this process to its own network, for good."""
     if "PYTEST_CURRENT_TEST" in os.environ:
         pytest.skip("needs a process of its own, as `make misfortunes` starts")
     for program in ("ip", "mount"):
@@ -128,10 +128,10 @@ def in_own_network(
     store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
-    """The service is on the loopback interface of a network prepared for it.
+    """Serve on the loopback interface of a separate network, prepared by `prepare`.
 
-    If the address has a name, the service has a certificate that every store trusts, or
-    another certificate. A store's variables name other authorities.
+    If `host` is a name, the service uses TLS: with `certificate`, or else with one that
+    every store trusts. The variables from `store` name files of other authorities.
     """
 
     @contextmanager
@@ -154,19 +154,19 @@ def in_own_network(
 
 
 def _trust_everywhere(network: OwnNetwork, root: str) -> None:
-    """Add the authority to every store, as if it were a public one."""
+    """Make every store trust the authority as if it were a public one."""
     paths = ssl.get_default_verify_paths()
     network.has_file(os.path.realpath(paths.openssl_cafile), root)
     stores.certifi.contents = lambda: root
 
 
 def names(table: Mapping[str, list[str]]) -> Callable[[bytes], bytes]:
-    """Answer questions from a table; other names do not exist."""
+    """Answer DNS questions from a table; other names do not exist."""
     return lambda question: name_server.respond(question, table.get)
 
 
 def failing(code: int) -> Callable[[bytes], bytes]:
-    """Answer every question with this error code (RFC 1035 §4.1.1)."""
+    """Answer every DNS question with this error code (RFC 1035 §4.1.1)."""
     return lambda question: (
         question[:2]
         + bytes([0x81, 0x80 | code])

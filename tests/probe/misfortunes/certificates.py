@@ -1,4 +1,4 @@
-"""TLS: certificates, handshakes, stores."""
+"""Problems with TLS: certificates, handshakes and certificate stores."""
 
 import ssl
 from datetime import timedelta
@@ -274,7 +274,7 @@ _SOCKETS = (
 
 
 def _store(name, text, *says, variable="SSL_CERT_FILE", by="you", finding="tls.store"):
-    """A variable names a file with this text."""
+    """Set a variable to the name of a file with this text."""
 
     def store(resources: Resources) -> dict[str, str]:
         if text is None:

@@ -1,6 +1,6 @@
-"""Errors and pages of clouds and platforms instead of answers.
+"""Cloud platforms answer with their own errors and pages instead of the service.
 
-The person can fix none of these. The gateway's own words must be shown.
+The report must show the gateway's own words.
 """
 
 import re
@@ -10,13 +10,13 @@ from tests.probe.misfortunes.arranging import kind_of, row
 
 
 def _message(name, status, message, *says, by, finding="", **headers):
-    """An error in JSON, whose status and message must be shown."""
+    """Answer with an error in JSON; the report must show its status and message."""
     behave = as_json(status, {"message": message}, **headers)
     return row(name, behave, str(status), re.escape(message), *says, by=by, id=finding)
 
 
 def _text(name, status, text, *says, by, finding="", **headers):
-    """The same as plain text."""
+    """Answer with an error in plain text; the report must show its status and text."""
     headers["Content_Type"] = "text/plain"
     behave = answering(status, text.encode(), **headers)
     return row(name, behave, str(status), re.escape(text), *says, by=by, id=finding)

@@ -107,7 +107,7 @@ _ADDRESSES = (
 
 
 def _at(port):
-    """The address has another of the service's ports."""
+    """Enter an address with another port of the service."""
     return working(
         lambda one: ProbeInput(
             f"{port(one.readback).rstrip('/')}/v1", one.readback.api_key
@@ -145,7 +145,7 @@ def _key(name, change, *says, by="you", **more):
 
 
 def _flawed(statement):
-    """Make a key, and then do this to it in the database."""
+    """Create a key that `statement` then makes unusable in the database."""
 
     @contextmanager
     def arrange(resources: Resources):

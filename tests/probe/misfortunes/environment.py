@@ -1,4 +1,4 @@
-"""The client's own environment: variables and files."""
+"""Problems in the environment of the client itself: variables and files."""
 
 import certifi
 

@@ -1,6 +1,6 @@
-"""Errors and pages of web servers, gateways and firewalls instead of answers.
+"""Web servers, gateways and firewalls answer instead of the service.
 
-The person can fix none of these. The gateway's own words must be shown.
+The report must show the gateway's own words.
 """
 
 from tests.probe.gateway import (

@@ -141,7 +141,7 @@ _OTHER_ANSWERS = (
     ),
 )
 
-# A permanent fault is reported before intermittent ones, even if no request succeeds.
+# A permanent fault takes precedence over intermittent ones.
 _ALWAYS = (
     *(
         Misfortune(

@@ -1,7 +1,7 @@
 """A misfortune, what the probe must say about it, and whether a report says so.
 
-The expectation describes the misfortune as a network engineer would explain it to the
-person, and was not derived from what the probe says.
+The expected words are those with which a network engineer would explain the problem to
+the user; they were not copied from the output of the probe.
 """
 
 import re
@@ -14,9 +14,9 @@ from readback.probe.report import ProbeReport
 from tests.probe.setups import Arrange
 
 LONGEST_SECONDS = 66.0
-"""A run may take 60 s; a busy machine may take a little longer to end it."""
-# Texts that blame a person for the faults of others. Each class of misfortunes lists
-# the texts that are justified there.
+"""A run may take 60 s, and a busy machine may need a little longer to end it."""
+# Patterns of advice that blames the wrong cause. A misfortune names those that are
+# justified in its case.
 BLAME = {
     "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
     "agent": r"because of the User-Agent",
@@ -39,22 +39,22 @@ class Misfortune:
     name: str
     arrange: Arrange
     says: tuple[str, ...] = ()
-    """Patterns, each of which the verdict must match: its id, sentence or advice."""
+    """Patterns that must all match the verdict: its id, sentence, advice or details."""
     by: str = "you network operator"
-    """Who may be named as able to fix it; empty if all is well.
+    """Who may be named as able to fix the problem; empty if nothing is wrong.
 
-    With the word `nobody`, the probe may also find that all is well.
+    If it contains `nobody`, the probe may also find no problem.
     """
     shows: tuple[str, ...] = ()
-    """Patterns that must be somewhere in the report."""
+    """Patterns that must match somewhere in the report."""
     never: tuple[str, ...] = ()
     """Patterns that no failure and no warning may match."""
     blame: str = ""
-    """The names of the entries of BLAME that are right here."""
+    """The keys of the patterns in BLAME that are justified here."""
     id: str = ""
-    """The id that the verdict must have; if empty, any that says the right thing."""
+    """The id that the verdict must have; if empty, any id is accepted."""
     kind: str = field(default="", compare=False)
-    """Its class; set by `kind_of`."""
+    """The class of the misfortune; set by `kind_of`."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Judgment:
 
 
 def judge(misfortune: Misfortune, report: ProbeReport) -> Judgment:
-    """Compare a report with what it must say."""
+    """Return whether a report says what it must, and if not, why."""
     if reason := _wrong(misfortune, report):
         return Judgment(Told.WRONGLY, reason)
     if reason := _incomplete(misfortune, report):
@@ -112,7 +112,7 @@ def _incomplete(misfortune: Misfortune, report: ProbeReport) -> str:
 
 
 def _matched(misfortune: Misfortune, diagnosis: Diagnosis) -> str:
-    """Return what a failure or warning says but must not say, if anything."""
+    """Return the text that a failure or warning must not contain but does, or ""."""
     if diagnosis.verdict not in (Verdict.FAIL, Verdict.WARN):
         return ""
     blame = [text for name, text in BLAME.items() if name not in misfortune.blame]

@@ -1,4 +1,4 @@
-"""Names, TCP and this machine: what happens before the first byte of HTTP."""
+"""Problems before the first byte of HTTP: with names, TCP and this machine."""
 
 import gc
 import os
@@ -34,7 +34,7 @@ from tests.probe.setups import (
 from tests.support.commands import free_port
 
 HOST = "echo.example"
-# A public address, as far as the probe knows; this network leads nowhere.
+# The probe takes these for public addresses; they exist only in the separate network.
 HERE, DEAD, DEAD_TOO = "45.45.45.7", "45.45.45.8", "45.45.45.9"
 _HERE = {HOST: [HERE]}
 
@@ -52,7 +52,7 @@ def _late(seconds: float, respond):
 
 
 def _in_turn(*answers):
-    """Give successive lookups these answers; each lookup asks for IPv4 and IPv6."""
+    """Answer successive lookups in turn; each lookup asks for IPv4 and for IPv6."""
     lookups = defaultdict(count)
 
     def respond(question: bytes) -> bytes | None:
@@ -82,7 +82,7 @@ def _named(name, prepare, *says, by="you network operator", host=HOST, **more):
 
 
 def _certified(name, *says, by, host, **more):
-    """The name resolves, and the server has this certificate."""
+    """Make the name resolve to a server with a given certificate."""
     prepare = _resolving(names({host: [HERE]}))
     return _named(name, prepare, *says, by=by, host=host, blame="store", **more)
 
@@ -238,7 +238,7 @@ _NAMES = (
 
 
 def _no_free_port(network: OwnNetwork) -> None:
-    """Leave two local ports, and use them up."""
+    """Leave only two local ports, and occupy both."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", "w") as file:
         file.write("40000 40001")
     for _ in range(2):
@@ -251,9 +251,9 @@ _KEPT: list[object] = []
 
 @contextmanager
 def _few_files(resources: Resources) -> Iterator[ProbeInput]:
-    """This program has opened as many files as it is allowed to."""
-    gc.collect()  # Otherwise a socket of an earlier run may be closed later.
-    lowest = os.dup(0)  # Every number below it is in use.
+    """Allow this program only one more open file."""
+    gc.collect()  # Otherwise, a socket of an earlier run could be closed later.
+    lowest = os.dup(0)  # All lower file descriptors are in use.
     os.close(lowest)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, before[1]))
@@ -285,7 +285,7 @@ def _row(name, arrange, *says, by="you network operator", **more):
 
 @contextmanager
 def _in_container(resources: Resources) -> Iterator[ProbeInput]:
-    """The root directory has Docker's mark."""
+    """Make the probe find the file that marks a Docker container."""
     root = resources.folder / "container"
     root.mkdir(exist_ok=True)
     (root / ".dockerenv").touch()

@@ -1,4 +1,4 @@
-"""Forward proxies, and the variables that name them."""
+"""Problems with forward proxies and with the variables that name them."""
 
 from tests.probe.gateway import (
     Reply,
@@ -258,7 +258,7 @@ _DECRYPTING = tuple(
     )
 )
 
-# A proxy cannot be at fault for the certificate at the end of its tunnel.
+# A proxy is not responsible for the certificate at the end of its tunnel.
 _BEHIND_TUNNELS = tuple(
     _row(
         f"behind a tunnel, {what}",

@@ -248,7 +248,7 @@ _BLOCKS = (
 
 
 class _Rate:
-    """Allows a few requests in each second, as nginx's limit_req does."""
+    """Allows a few requests per second, like nginx's limit_req."""
 
     def __init__(self, allowed: int) -> None:
         self._times: list[float] = []
@@ -277,7 +277,7 @@ _RATE = (
 
 @contextmanager
 def _localhost(resources: Resources):
-    """A proxy also gets the requests for localhost, and answers 500."""
+    """Send requests for localhost to a proxy, which answers 500."""
     with proxied(page(500, "500", Server="tinyproxy"))(resources) as probe_input:
         url = probe_input.base_url.replace(SERVICE, "localhost")
         yield replace(probe_input, base_url=url)
@@ -285,7 +285,7 @@ def _localhost(resources: Resources):
 
 @contextmanager
 def _host_like_key(resources: Resources):
-    """The key is a word, and the host has the same name."""
+    """Use a key that is a plain word and also the name of the host."""
     yield ProbeInput("http://ollama.invalid:11434/v1", "ollama", 2.0)
 
 

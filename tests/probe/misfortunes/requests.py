@@ -23,7 +23,7 @@ def _set(name: str, *values: str):
 
 
 def _key_as(change):
-    """Change the value of Authorization, where there is one."""
+    """Change the value of the Authorization header if there is one."""
 
     def rewrite(call: Call) -> Call:
         value = call["Authorization"]
@@ -142,7 +142,7 @@ _TARGETS = (
         "parameter",
         id="http.refused",
     ),
-    # RFC 9112 §3.2.2: a server must accept them.
+    # RFC 9112 §3.2.2: a server must accept absolute URLs.
     row(
         "targets are sent as whole URLs",
         _targets(lambda one: "http://echo.example" + one),

@@ -1,7 +1,7 @@
 """Runs misfortunes, several at once, each in its own process.
 
-So each has its own environment, limits and, if requested, network. The process is
-forked from one that has imported everything.
+Each process has its own environment, limits and, if requested, network. It is forked
+from a process that has already imported everything.
 """
 
 import multiprocessing
@@ -30,7 +30,7 @@ from tests.probe.misfortunes.judging import (
 from tests.probe.probing import probed
 from tests.probe.setups import Resources
 
-# A process that takes longer is killed: the probe did not stop by itself.
+# A process that takes longer is killed: the probe should have stopped by itself.
 _DEADLINE = LONGEST_SECONDS + 60
 _forks = multiprocessing.get_context("fork")
 
@@ -40,9 +40,9 @@ class Outcome:
     misfortune: Misfortune
     judgment: Judgment
     seconds: float
-    """How long the probe took, without the set-up."""
+    """How long the probe took, without the setup."""
     text: str
-    """The report, or what went wrong in the set-up."""
+    """The report, or the traceback of a failed setup."""
 
 
 def run_all(
@@ -65,7 +65,7 @@ def run_all(
             if here not in ready and not is_late:
                 continue
             yield _received(here, one) if here in ready else _never_ended(one)
-            # Its servers may hang on purpose.
+            # Its servers may hang on purpose, so the process might not end by itself.
             process.kill()
             process.join()
             del running[here]
@@ -95,7 +95,7 @@ def _run_alone(one: Misfortune, resources: Resources, there: Connection) -> None
     except Skipped as skipped:
         there.send((Judgment(Told.SKIPPED, str(skipped)), 0.0, ""))
     except Exception:
-        # A failing set-up is a bug in the collection and must not go unnoticed.
+        # A failed setup is a bug in the collection and must not go unnoticed.
         text = traceback.format_exc()
         there.send((Judgment(Told.WRONGLY, "the set-up failed"), 0.0, text))
     there.close()
@@ -103,7 +103,7 @@ def _run_alone(one: Misfortune, resources: Resources, there: Connection) -> None
 
 
 def _in_own_folder(resources: Resources) -> Resources:
-    # Not named after the process id, because thousands of processes reuse ids.
+    # The process id would not be unique: with thousands of processes, ids are reused.
     folder = Path(tempfile.mkdtemp(dir=resources.folder))
     return replace(resources, folder=folder)
 
@@ -111,7 +111,7 @@ def _in_own_folder(resources: Resources) -> Resources:
 def attempt(
     one: Misfortune, resources: Resources, set_variable: Callable[[str, str], object]
 ) -> tuple[Judgment, ProbeReport]:
-    """Set a misfortune up, run the probe, and judge what it says."""
+    """Set up a misfortune, run the probe, and judge its report."""
     with one.arrange(resources) as probe_input:
         for name, value in probe_input.environment.items():
             set_variable(name, value)

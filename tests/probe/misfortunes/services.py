@@ -1,4 +1,4 @@
-"""The address belongs to something else: another API, a web site, a login page."""
+"""The address leads to another API, or to a gateway in front of one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,13 +33,13 @@ def _error(status: int, message: str, /, **more: object) -> Behavior:
 
 
 def _google(status: int, message: str, reason: str) -> Behavior:
-    """Google's APIs answer with a list."""
+    """Return an error as Google's APIs do: in a list."""
     error = {"code": status, "message": message, "status": reason}
     return as_json(status, [{"error": error}])
 
 
 def _at_provider(name, *says, finding, by="operator", chat=MODEL, **behavior):
-    """A provider with these options, which also records requests."""
+    """Put a provider with these options at the address."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:

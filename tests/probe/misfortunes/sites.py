@@ -1,4 +1,4 @@
-"""The address leads to a web site or to a page where people log in."""
+"""The address leads to a web site, a login page or a redirect."""
 
 import re
 

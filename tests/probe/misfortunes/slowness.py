@@ -1,4 +1,4 @@
-"""Slow paths, time-outs and limits."""
+"""Slow answers, timeouts and rate limits."""
 
 import time
 from dataclasses import replace
@@ -96,7 +96,7 @@ _SLOW = (
 
 
 class _Bucket:
-    """Let a number of requests pass in a number of seconds."""
+    """Allows `size` requests in any `seconds`; answers the others with `refusal`."""
 
     def __init__(self, size: int, seconds: float, refusal: Behavior) -> None:
         self._size, self._seconds, self._refusal = size, seconds, refusal
@@ -112,7 +112,7 @@ class _Bucket:
 
 
 def _bucket(size: int, refusal: Behavior) -> Behavior:
-    """Each run has its own process, so this bucket is full at its beginning."""
+    """Limit requests per minute; each run has its own process, so it starts anew."""
     return _Bucket(size, 60.0, refusal)
 
 

@@ -1,4 +1,4 @@
-"""Problems that strangers reported to public issue trackers and forums."""
+"""Problems that people have reported in public issue trackers and forums."""
 
 import re
 from contextlib import contextmanager
@@ -56,13 +56,13 @@ def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune
 
 
 def _chat(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
-    """The list of models works, and a completion does not."""
+    """Serve a list of models, but give this answer to requests for a completion."""
     wall = when(is_chat, behave, _endpoint)
     return _row(name, wall, *says, by=by, chat="m-1", **more)
 
 
 def _refused(name: str, status: int, message: str, /, by: str, finding="", **more):
-    """A completion is refused with an error, whose message is shown."""
+    """Refuse completions with an error; the report must show its message."""
     reply = _error(status, message, **more)
     return _chat(name, reply, re.escape(message), by=by, id=finding, blame="key")
 

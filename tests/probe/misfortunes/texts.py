@@ -1,4 +1,4 @@
-"""Something changes the texts of answers."""
+"""Something changes the text of completions in transit."""
 
 import re
 import unicodedata

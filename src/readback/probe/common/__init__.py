@@ -1,4 +1,4 @@
-"""What every folder of the probe uses: results, formatting, calls with a time limit."""
+"""Shared by all folders of the probe: results, formatting, calls with a time limit."""
 
-# As shells report a program that was stopped with Ctrl-C.
+# The exit code that shells report for a program that was stopped with Ctrl-C.
 INTERRUPTED = 130

@@ -1,4 +1,4 @@
-"""Runs a function in its own thread, which never keeps the program from ending."""
+"""Runs a function in its own thread, which never prevents the program from ending."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Result = TypeVar("Result")
 
 
 class BackgroundCall(Generic[Result]):
-    """A call that was started; `result` waits until it ends."""
+    """A function call in a thread; `result` waits for its end."""
 
     def __init__(self, function: Callable[[], Result]) -> None:
         self._function = function
         self._results: list[Result] = []
         self._error: BaseException | None = None
         self.is_done = False
-        # The waits of `threading` are written in Python, and Ctrl-C inside one of them
-        # can leave them in a wrong state; waiting for a bare lock has no such state.
+        # Events and conditions of `threading` are written in Python: Ctrl-C during a
+        # wait can leave them in an inconsistent state. A plain lock has no such state.
         self._lock = threading.Lock()
         self._lock.acquire()
         threading.Thread(target=self._run, daemon=True).start()
@@ -33,7 +33,7 @@ class BackgroundCall(Generic[Result]):
         return self.is_done
 
     def result(self, timeout: float | None = None) -> Result:
-        """Return the result or raise the error of the call; `TimeoutError` if late."""
+        """Return the result or raise the call's error; `TimeoutError` if it is late."""
         self.wait(threading.TIMEOUT_MAX if timeout is None else timeout)
         if self._error is not None:
             raise self._error
@@ -52,7 +52,7 @@ class BackgroundCall(Generic[Result]):
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process at once: a thread inside OpenSSL can crash the normal end."""
+    """End the process at once: a thread inside OpenSSL can crash a normal exit."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

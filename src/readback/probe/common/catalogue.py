@@ -1,10 +1,10 @@
 """The catalogue: every finding and every other text, in English and Russian.
 
-The files in `probe/texts/` have one block per finding: a line with its id, its verdict,
-the kind of its fault, its family (of a failure) and its tags; the English sentence, and
-after an arrow the next step; then the same in Russian. A block that starts with `=` and
-an id is another text; it has only the id if that is also the English text. Texts are
-templates in the reader's language; the steps supply the facts.
+The files in `probe/texts/` have one block per finding: a line with its id, verdict,
+kind of fault (of a problem), family (of a failure) and tags; the English sentence and,
+after an arrow, the next step; then the same in Russian. A block that starts with `=`
+and an id is any other text; the English text is omitted if it equals the id. Texts are
+templates; the steps supply the facts.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _template(head: list[str], texts: Mapping[str, str]) -> Template:
 
 
 def people(fault: Fault, language: str) -> str:
-    """Return who may have to act; the path decides which of them."""
+    """Return everyone who may have to act, depending on the path."""
     fixers = dict.fromkeys(who_acts(fault, path) for path in Path)
     return ", ".join(catalogue().words[fixer][language] for fixer in fixers if fixer)
 
@@ -107,9 +107,9 @@ _language = LANGUAGES[0]
 
 
 def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
-    """Return the option's language, or else the terminal's."""
+    """Return the language of the option, or else that of the terminal."""
     given = list(arguments)
-    # A program that reads JSON depends on no option and no locale.
+    # A program that reads JSON must not depend on the option or the locale.
     if "--json" in given:
         return LANGUAGES[0]
     options = re.findall("--language[= ](\\S+)", " ".join(given))
@@ -129,7 +129,7 @@ def current() -> str:
 
 
 def say(word: str, /, **values: object) -> str:
-    """Return one of our texts in the current language; a name is its own id."""
+    """Return a text in the current language; an unknown id, such as a name, as is."""
     row = catalogue().words.get(word)
     text = row[_language] if row else word
     return text.format(**values) if values else text

@@ -1,10 +1,10 @@
 """How everything shown is formatted: numbers, and texts without credentials.
 
-Everything received from the network passes through `sanitize` before it is shown: it
-removes control characters that a terminal would interpret and anything that looks like
-a credential, and it limits the length. Every text of a finished report also passes
-through a `Redactor`, which hides the secrets of the run wherever something repeats
-them, whole or in part. A key that contains "proj" does not affect "project".
+Everything received from the network passes through `sanitize` before it is shown. It
+replaces control characters that a terminal would interpret, hides anything that looks
+like a credential, and limits the length. Every text of a finished report also passes
+through a `Redactor`, which hides the secrets of the run wherever they are repeated,
+whole or in part. A key that contains "proj" does not affect "project".
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from readback.probe.common.catalogue import current, diagnose, say
 from readback.probe.common.results import Diagnosis, Fact
 
 _MAX_LENGTH = 160
-# No pattern reads more of what a server sent; the rest is dropped anyway.
+# Patterns search only this much of a text from a server; the rest is not shown anyway.
 _SEARCHED_LENGTH = 4096
-# The pattern takes linear time, whatever a peer sends.
+# This pattern takes linear time, whatever a server sends.
 _TITLE = re.compile("<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 HIDDEN = "…"
-# A shorter text is part of many words, and replacing it would spoil the report.
+# Shorter texts are part of many words; replacing them would spoil the report.
 _SHORTEST = 6
 _SHORTEST_PART = 4
 _LONGEST_WORD = 20
@@ -37,7 +37,7 @@ _AROUND_TOKEN = ".:…*!"
 # Possible secrets in Base64 or percent-encoding, and in hexadecimal.
 _ENCODED = re.compile(r"[\w%+/.~-]{8,}={0,2}", re.ASCII)
 _HEX = re.compile(r"\b[0-9a-f]{2}(?:[: -]?[0-9a-f]{2}){5,}\b", re.IGNORECASE)
-# If this many characters of a long secret appear, it is no coincidence.
+# If this many characters of a long secret appear in a row, it is no coincidence.
 _LONGEST_PART = 8
 # What follows these words is hidden if it looks random: "Bearer authentication" stays.
 _AFTER_NAME = re.compile(
@@ -52,8 +52,8 @@ _PATTERNS = (
     # The login of a URL, then the values of its parameters and its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
     (re.compile(r"(?<=[?&;])([\w.~%-]+=)[^\s&;#\"'<>]+"), rf"\1{HIDDEN}"),
-    # The whole rest of a URL is matched: a search for the # from each :// would take
-    # quadratic time.
+    # The pattern matches the whole rest of a URL, because searching for the # from each
+    # :// would take quadratic time.
     (
         re.compile(r"://[^\s\"'<>]+"),
         lambda match: _FRAGMENT.sub(f"#{HIDDEN}", match[0]),
@@ -122,7 +122,7 @@ class Redactor:
     def __init__(self, masks: Mapping[str, str]) -> None:
         forms = {}
         for secret, mask in masks.items():
-            # The forms in which a secret could be repeated.
+            # A server may repeat a secret in these forms.
             repeated = (secret, secret.strip(), unquote(secret))
             forms.update(dict.fromkeys(repeated, mask))
             if len(secret) >= _LONGEST_WORD:
@@ -147,7 +147,7 @@ class Redactor:
         for encoded in (_HEX, _ENCODED):
             text = encoded.sub(lambda match: self._without_encoded(match[0]), text)
         for pattern, mask in self._masks.values():
-            # A function, because a mask is not a replacement template.
+            # A function, because `sub` would interpret backslashes in a string.
             text = pattern.sub(lambda _, mask=mask: mask, text)  # type: ignore[misc]
         # A service may repeat only a part of a secret.
         text = _TOKEN.sub(lambda match: self._without_part(match[0]), text)
@@ -180,7 +180,7 @@ class Redactor:
 
 
 def _parts(text: str) -> set[str]:
-    """Return all parts of a text that are too long to match by chance."""
+    """Return all parts of a text, each just too long to match by chance."""
     last = max(1, len(text) - _LONGEST_PART + 1)
     return {text[at : at + _LONGEST_PART] for at in range(last)}
 
@@ -199,7 +199,7 @@ def _decoded(token: str) -> Iterator[str]:
 
 
 def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
-    """Return the diagnosis without credentials, which only its facts can contain."""
+    """Return the diagnosis with credentials hidden in its facts and in its details."""
     facts = {name: redactor.fact(fact) for name, fact in diagnosis.facts.items()}
     return replace(
         diagnose(diagnosis.id, figure="", **facts),
@@ -211,10 +211,10 @@ def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
 
 
 def secrets_in(url: str) -> Iterator[str]:
-    """Yield what is secret in a URL: its login and its parameters."""
+    """Yield the secret parts of a URL: its login and the values of its parameters."""
     before, at, _ = url.rpartition("://")[2].rpartition("@")
     if at:
-        # A password with a slash would be taken for the end of the host.
+        # Split at the last @: a slash in a password would seem to end the host.
         yield from (before, *before.split(":", 1))
     try:
         parts = urlsplit(url)
@@ -227,7 +227,7 @@ def secrets_in(url: str) -> Iterator[str]:
 
 
 def _is_random(text: str) -> bool:
-    """Return whether this is hardly a word, a number or an address."""
+    """Return whether the text is unlikely to be a word, a number or an address."""
     if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]", text):
         return True
     return bool(re.search(r"\d", text) and re.search("[A-Za-z]", text))

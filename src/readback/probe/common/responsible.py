@@ -1,10 +1,10 @@
 """Who has to act: derived from the kind of fault and from the path to the service.
 
-TLS ends at the service's operator: over https with a certificate from a public
-authority, nothing in between can remove a header, change a text or hold back an answer.
-Over plain http, everything in between can, and a proxy forwards each request itself. A
-private authority may be that of a proxy or of the service, so both people are named.
-A proxy can always break a connection.
+Over https with a certificate from a public authority, TLS ends at the service's
+operator: nothing in between can remove a header, change a text or hold back an answer.
+Over plain http, anything in between can, and a proxy forwards each request itself. A
+private authority may belong to a proxy or to the service, so both people are named. A
+proxy can always break a connection.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from readback.probe.common.results import Fault, Fixer
 
 
 class Authority(Enum):
-    """Who has issued the certificate that this machine trusts."""
+    """Who issued the certificate that this machine trusts."""
 
     NONE = "no certificate has been trusted"
     PUBLIC = "a public authority"
@@ -34,7 +34,7 @@ class Path(Enum):
     OPEN = "others on the path may read and change the requests"
 
 
-# Without a proxy, and with one.
+# The path without a proxy, and the path with one.
 _PATHS: dict[Authority, tuple[Path, Path]] = {
     Authority.NONE: (Path.OPEN, Path.PROXY),
     Authority.PUBLIC: (Path.VERIFIED, Path.TUNNEL),

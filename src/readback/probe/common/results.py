@@ -33,7 +33,7 @@ class Verdict(_Word):
 
 
 class FailureFamily(IntEnum):
-    """The number is the exit code; docs/probe.md has the meanings."""
+    """The kind of a failure; the number is the exit code (see docs/probe.md)."""
 
     NONE = 0
     # Codes 1 to 3 have the same meaning for every command.
@@ -49,23 +49,23 @@ class FailureFamily(IntEnum):
 
 
 class Fault(_Word):
-    """What kind of fault a finding is; `responsible` derives who has to act."""
+    """The kind of fault behind a finding; `responsible` derives who has to act."""
 
     NONE = "none"
     SETTING = "setting"
     """A setting of the person who runs the program, such as the address or the key."""
     NETWORK = "network"
-    """What happens below TLS: names, routes, packets, firewalls."""
+    """A problem below TLS: with names, routes, packets or firewalls."""
     PROXY = "proxy"
     CONNECTION = "connection"
-    """A connection that breaks: on the path, or at its end."""
+    """A connection that breaks, on the path or at its end."""
     CERTIFICATE = "certificate"
     CHAIN = "chain"
-    """A chain of certificates to which the server or this machine may lack one."""
+    """An incomplete chain: the server or this machine may lack a certificate."""
     FILTER = "filter"
-    """A page such as those of a filter, a proxy or a network's login."""
+    """A page that a filter, a proxy or the login of a network could have sent."""
     PATH = "path"
-    """Something on the path reads, changes or answers HTTP."""
+    """Something on the path reads, changes or answers the requests."""
     SERVICE = "service"
     PROBE = "probe"
 
@@ -85,7 +85,7 @@ class Fixer(_Word):
 
     @property
     def in_json(self) -> str | None:
-        """Return the word of the JSON report; a network includes its proxies."""
+        """Return the word for the JSON report, where proxies belong to the network."""
         if self is Fixer.SHARED:
             return str(Fixer.OPERATOR)
         is_network = self in (Fixer.PROXY, Fixer.INTERCEPTION)

@@ -1,1 +1,1 @@
-"""The steps that connect: proxy, DNS, TCP and TLS, one module per layer."""
+"""The steps that connect: proxy, DNS, TCP and TLS."""

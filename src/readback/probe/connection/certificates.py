@@ -60,7 +60,7 @@ _BUILT_IN = re.compile(
 @dataclass(frozen=True)
 class Certificate:
     subject: str
-    """The names it is valid for, or its common name."""
+    """The names that the certificate is valid for, or its common name."""
     issuer: str
     since: datetime | None
     until: datetime | None
@@ -70,9 +70,9 @@ class Certificate:
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
-    """Whether it says where its issuer's certificate is."""
+    """Whether it says where to find the certificate of its issuer."""
     is_public: bool = False
-    """Whether it has the marks that public authorities must set."""
+    """Whether it has the policies or timestamps that public authorities must add."""
 
     @property
     def is_interception(self) -> bool:
@@ -95,7 +95,7 @@ class Certificate:
         return self.until - datetime.now(timezone.utc) < soon
 
     def is_of_domain(self, host: str) -> bool:
-        """Return whether it names a host in the same domain, which has one operator."""
+        """Return whether it names a host in the domain of this host (same operator)."""
         labels = host.split(".")
         size = 3 if _SHARED.search(host) else 2
         if len(labels) < size or labels[-1].isdigit():  # An IP address is not a name.
@@ -194,7 +194,7 @@ def _name(sequence: bytes) -> str:
 
 
 def _shown(tag: int, value: bytes) -> str:
-    """Return a name as people write it; "" for kinds that are not shown."""
+    """Return a name as people write it, or "" for a type that is not shown."""
     if tag in _TEXT_NAMES:
         return value.decode("ascii", "replace")
     is_address = tag == _IP_ADDRESS and len(value) in (4, 16)

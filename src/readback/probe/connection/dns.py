@@ -1,6 +1,6 @@
 """The step "DNS": resolves the host name, times the lookup and judges the addresses.
 
-Some addresses have a reserved meaning: private, faked, this machine itself.
+Some address ranges have a special meaning: private, faked, or this machine itself.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from readback.probe.transport.connecting import Route, resolve_within
 from readback.probe.transport.context import ProbeContext
 
 _MAX_ADDRESSES = 8
-# A resolver answers within milliseconds; one that is down costs seconds.
+# A resolver answers within milliseconds, but waiting for a broken one takes seconds.
 _SLOW_SECONDS = 1.0
-# A name server may know a name now but not a moment later.
+# A name server may resolve a name at first and fail a moment later.
 _LOOKUPS = 4
 _WINDOWS_FOLDER = r"System32\drivers\etc"
 HOSTS_FILE = (
@@ -45,7 +45,7 @@ _WELL_KNOWN = (
     *("api.openai.com", "api.anthropic.com", "api.deepseek.com", "api.groq.com"),
     *("api.mistral.ai", "openrouter.ai", "generativelanguage.googleapis.com"),
 )
-# On some systems, the same as EAI_NONAME.
+# Equal to EAI_NONAME on some systems.
 _NO_DATA = getattr(socket, "EAI_NODATA", socket.EAI_NONAME)
 _UNKNOWN = {socket.EAI_NONAME, _NO_DATA}
 
@@ -68,7 +68,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not good:
         raise _failed(route, lookups[0], timeout)
     elapsed = good[0].seconds
-    # A server may return another address each time.
+    # A server may return a different address each time.
     named = chain.from_iterable(lookup.addresses for lookup in good)
     addresses = tuple(dict.fromkeys(named))[:_MAX_ADDRESSES]
     context.route = replace(route, addresses=addresses)
@@ -105,7 +105,7 @@ def _look_up(route: Route, timeout: float) -> _Lookup:
 
 
 def _is_worth_repeating(route: Route, last: _Lookup) -> bool:
-    """Return whether a name server answered without making the run wait."""
+    """Return whether a name server was asked and answered quickly."""
     is_asked = not is_ip_address(route.host) and not is_loopback(route.host)
     return is_asked and last.seconds < _SLOW_SECONDS
 
@@ -126,7 +126,7 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:
         return _error("proxy.unreachable", route, reason=say("not_resolved"))
-    # The name exists, but has no address, so a typo is unlikely.
+    # The name exists but has no address, so a typo is unlikely.
     is_there = error.errno == _NO_DATA != socket.EAI_NONAME
     is_there = is_there and is_public_name(route.host) and not meant(route.host)
     return _error("dns.no_address" if is_there else "dns.unknown", route)
@@ -137,7 +137,7 @@ def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:
         facts = {**route.proxy.facts(route.target), **facts}
     near = meant(route.host)
     said = say("you_probably_mean", near=near) if near else ""
-    # Only containers have such names.
+    # Only containers resolve such names.
     is_container = route.host in CONTAINER_HOSTS or "." not in route.host
     container = say("names_in_containers") if is_container else ""
     own: dict[str, Fact] = {"host": route.host, "near": said, "container": container}
@@ -149,7 +149,7 @@ def _late(seconds: float) -> str:
 
 
 def meant(host: str) -> str:
-    """Return the well-known name that differs from this one by a letter or two."""
+    """Return a well-known name that differs from this one by a letter or two, or ""."""
     near = next(iter(difflib.get_close_matches(host, _WELL_KNOWN, 1, cutoff=0.88)), "")
     # Names below the same domain have the same owner.
     is_same_owner = host.split(".")[-2:] == near.split(".")[-2:]
@@ -173,10 +173,10 @@ def _judge(route: Route, addresses: Sequence[str], elapsed: float) -> str:
     return "dns.blocked" if range_of(addresses) == "here" else ok
 
 
-# The first range that contains all addresses of a host says what they are. The faked
-# ones are those that the documentation of Clash, Surge, Xray and sing-box names; then
-# this machine; then RFC 1918, 4193 and 6598 (which Tailscale uses, too), and link-local
-# addresses.
+# The first range that contains all addresses of a host says what they are: faked by a
+# VPN client (the ranges in the documentation of Clash, Surge, Xray and sing-box), this
+# machine, or private (RFC 1918, 4193 and 6598, which Tailscale also uses, and
+# link-local addresses).
 _RANGES = {
     "faked": "198.18.0.0/15 fc00::/18",
     "here": "127.0.0.0/8 ::1 0.0.0.0 ::",

@@ -1,8 +1,8 @@
 """The step "proxies": which proxy the environment sets for the address.
 
-The HTTP client gets the result, so the report always matches what the requests do. A
-variable's value is shown only if it cannot contain a password. On macOS and Windows,
-Python also reads the proxies that were entered in the system's settings.
+The HTTP client uses the result, so the report always matches what the requests do. The
+value of a variable is shown only if it cannot contain a password. On macOS and Windows,
+Python also reads the proxies from the system's settings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
 
 
 def _unusable() -> Iterator[Diagnosis]:
-    """Yield what is wrong with any variable: httpx reads all of them at its start."""
+    """Yield a warning for each unusable variable, because httpx reads all of them."""
     for name in (*PORTS, "all"):
         if value := getproxies_environment().get(name):
             try:
@@ -66,7 +66,7 @@ def _used(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     variable = _variable(name)
     if name not in getproxies_environment():
         variable = say("the_system_settings")
-    # Other programs look up a port in NO_PROXY only if it is unusual.
+    # Other programs compare NO_PROXY with the port only if it is not the default one.
     is_usual = base_url.port == PORTS[base_url.scheme] and ":" not in base_url.host
     looked_up = base_url.host if is_usual else f"{base_url.host}:{base_url.port}"
     if proxy_bypass(looked_up):
@@ -125,7 +125,7 @@ def read_setting(value: str, variable: str) -> Proxy:
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
-    """Return whether an entry in NO_PROXY means a host but does not exclude it."""
+    """Return whether a NO_PROXY entry that did not match was probably meant to."""
     text = entry.strip("\"'").lower().rpartition("://")[2]
     if "*" in text and fnmatchcase(target.host, text):
         return True

@@ -1,8 +1,8 @@
 """The certificate stores of this machine, and what makes one of them unusable.
 
-Python programs use one of three stores: the one that SSL_CERT_FILE or SSL_CERT_DIR
-names, the list that comes with certifi, or the machine's. OpenSSL ignores a store that
-it cannot read, and then trusts nothing, so the files are checked here.
+Python programs use one of three stores: the one named by SSL_CERT_FILE or SSL_CERT_DIR,
+the list that comes with certifi, or that of the machine. OpenSSL ignores a store that
+it cannot read and then trusts nothing, so the files are checked here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CertificateStores(NamedTuple):
 
 
 def find(authorities: str = "", certificate: str = "") -> CertificateStores:
-    """Return the configured store, certifi's and this machine's, or only --cacert's."""
+    """Return the stores that Python programs may use, or only that of --cacert."""
     found = _find()
     if authorities:
         chosen = new_context()
@@ -66,7 +66,7 @@ def _find() -> CertificateStores:
             usable[StoreKind.VARIABLE] = chosen
     if is_carried:
         usable[StoreKind.CERTIFI] = carried
-    # Tried last: if only this one trusts the server, a variable is the cause.
+    # Tried last: if only this store trusts the server, a variable causes the failure.
     usable[StoreKind.MACHINE] = _machine()
     return CertificateStores(usable, trouble)
 
@@ -88,7 +88,7 @@ def together() -> ssl.SSLContext:
     """Return a context that trusts what any of the usable stores trusts."""
     trust = new_context()
     if is_named():
-        _load_variables(trust)  # OpenSSL would wait for a named pipe.
+        _load_variables(trust)  # checks the files first: a named pipe would block
     else:
         trust.load_default_certs()
     _load_certifi(trust)
@@ -104,7 +104,7 @@ def _variable() -> str | None:
 
 
 def named(authorities: str) -> tuple[str, str] | None:
-    """Return the option or variable that names a store, and the path in it."""
+    """Return the option or variable that names a store, and the path that it gives."""
     if authorities:
         return OPTION, authorities
     variable = _variable()
@@ -131,7 +131,7 @@ def _unusable(variable: str, reason: str) -> ProbeError:
 
 
 def _load_certifi(trust: ssl.SSLContext) -> bool:
-    # Linux distributions let certifi read a system file, which may be missing.
+    # On Linux distributions, certifi reads a file of the system, which may be missing.
     try:
         trust.load_verify_locations(cadata=certifi.contents())
     except (OSError, ValueError):
@@ -140,7 +140,7 @@ def _load_certifi(trust: ssl.SSLContext) -> bool:
 
 
 def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
-    """Load the files that the variables name; return what is wrong with them."""
+    """Load the files that the variables name; return an error if one is unusable."""
     for variable, option in ((_FILE, "cafile"), (_FOLDER, "capath")):
         if not (name := os.environ.get(variable, "")):
             continue
@@ -166,7 +166,7 @@ def why_unusable(path: str) -> str:
 
 
 def why_no_identity(path: str) -> str:
-    """Return why a file is not a client's certificate with its key, or ""."""
+    """Return why a file is not a client certificate with its key, or ""."""
     if not os.path.exists(path):
         return say("does_not_exist")
     with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The step "TCP": which addresses accept a connection, how fast, or why none does."""
+"""The step "TCP": which addresses accept a connection and how fast, or why none do."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _findings(
 ) -> dict[str, list[ConnectAttempt]]:
     tried = [attempt for attempt in attempts if not attempt.lacks_family]
     v6 = [attempt for attempt in tried if attempt.is_v6]
-    # A refusal would prove that packets arrive.
+    # IPv6 is not broken if a connection was refused: packets arrive.
     is_dead = all(
         attempt.error and attempt.errno != errno.ECONNREFUSED for attempt in v6
     )
@@ -72,7 +72,7 @@ def _findings(
 
 
 def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
-    """Return the error; a refusal comes first: it proves that the host is up."""
+    """Report a refused connection first: it proves that the host is up."""
     reported = min(
         attempts,
         key=lambda attempt: (attempt.errno != errno.ECONNREFUSED, attempt.lacks_family),
@@ -106,7 +106,7 @@ def _no_connection_id(
     is_dropped = reported.is_timeout or code == errno.EHOSTUNREACH
     found = {
         "proxy.unreachable": route.proxy is not None,
-        # A link-local address without an interface.
+        # The error for a link-local address without an interface.
         "tcp.no_route": code == errno.EINVAL,
         "tcp.no_family": is_foreign,
         "tcp.forbidden": code in LOCAL_ERRORS,

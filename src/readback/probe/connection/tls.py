@@ -30,11 +30,11 @@ from readback.probe.transport.handshake import Handshake, shake, unverified
 IS_STRICT_HERE = sys.version_info >= (3, 13)
 _STRICT = int(ssl.VERIFY_X509_STRICT)
 _CLOCK_TOLERANCE = timedelta(hours=1)
-# Some servers treat the bytes as the beginning of a request and wait for the rest.
+# A plain-HTTP server may take a handshake for the start of a request and wait for more.
 _TLS_PATIENCE_SECONDS = 2.0
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
-# The store contains an issuer, but not the issuer of that one.
+# The store contains the issuer of the certificate but not the authority above it.
 _ISSUER_OF_STORED = 2
 _SELF_SIGNED = 18
 _UNKNOWN = {_ISSUER_OF_STORED, _SELF_SIGNED, 19, 20, 21}
@@ -61,7 +61,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         seen[store] = ask(context, store, found.usable[store])
     trusting = [store for store, shaken in seen.items() if shaken.error is None]
     if not trusting:
-        # A store that knows the authority says what is wrong with the certificate.
+        # A store with the authority shows what else is wrong with the certificate.
         known = (shaken for shaken in seen.values() if not is_unknown(shaken))
         raise (
             found.trouble
@@ -101,13 +101,13 @@ def _findings(
     context.authority = authority = _authority(context, chain, is_in_list)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     is_by_machine = trusting is StoreKind.MACHINE
-    # A decrypting proxy needs such a variable, too.
+    # SSL_CERT_FILE is also set in order to trust a proxy that decrypts the traffic.
     is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
     is_private = authority is Authority.PRIVATE
     is_own = authority is Authority.SERVICE or (is_private and is_named)
     # Other programs need not know the authority of a private network.
     is_own = is_own and _is_public_host(context)
-    # The worst first.
+    # The most serious problem first.
     faults = {
         "tls.strict": best.strict_error,
         "tls.private_authority": is_private and not is_own,
@@ -171,11 +171,11 @@ def _is_public_host(context: ProbeContext) -> bool:
 
 
 def ask(context: ProbeContext, store: StoreKind, trust: ssl.SSLContext) -> Handshake:
-    """Verify the certificate with a store, first as this Python does."""
+    """Verify the certificate with a store, first with this Python's default flags."""
     strict = _shake(context, store, trust, is_strict=IS_STRICT_HERE)
     if strict.verification_error is None:
         return strict
-    # Repeated, because one of several servers may have another certificate.
+    # Repeated on every Python: another server behind the address may respond this time.
     lenient = _shake(context, store, trust, is_strict=False)
     if IS_STRICT_HERE:
         lenient.strict_error = strict.verification_error
@@ -186,7 +186,7 @@ def _shake(
     context: ProbeContext, store: StoreKind, trust: ssl.SSLContext, *, is_strict: bool
 ) -> Handshake:
     others = trust.verify_flags & ~_STRICT
-    # Later connections use the flags that were tried last.
+    # Later connections use the flags of the last attempt.
     trust.verify_flags = ssl.VerifyFlags(others | (_STRICT if is_strict else 0))
     base_url = context.base_url
     log = context.budget.exchanges
@@ -250,7 +250,7 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
 def _lacking_in(
     named: tuple[str, str], chain: list[Certificate], code: int, facts: dict[str, Fact]
 ) -> ProbeError:
-    """Find what a readable file of authorities lacks, or may lack."""
+    """Return the error that says what a readable store lacks or may lack."""
     variable, path = named
     issuer = chain[-1].issuer
     reason = ""
@@ -260,7 +260,7 @@ def _lacking_in(
         return ProbeError("tls.unknown_issuer", **facts)
     elif chain[-1].raw_name == chain[-1].raw_issuer:
         reason = say("lacks_authority", issuer=issuer)
-    # Otherwise, the issuer may be an intermediate one, which the server has to send.
+    # Otherwise, the missing certificate may be one that the server should have sent.
     finding = "tls.store" if reason else "tls.incomplete"
     facts = {"variable": variable, "path": path, "reason": reason, "issuer": issuer}
     return ProbeError(finding, **facts)
@@ -286,17 +286,17 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
 def _explain_dates(
     context: ProbeContext, chain: list[Certificate], facts: dict[str, Fact]
 ) -> ProbeError:
-    """Find the certificate with wrong dates, or find that the clock is wrong."""
+    """Return the error for the certificate with wrong dates, or for a wrong clock."""
     now = datetime.now(timezone.utc)
     invalid = (known for known in chain if not known.is_valid_at(now))
     wrong = next(invalid, None)
-    if wrong is None:  # the root, which is not sent, must be the expired one
+    if wrong is None:  # The root must have expired; servers do not send it.
         root = chain[-1].issuer
         problem = say("not_valid_now")
         return ProbeError("tls.expired", name=root, problem=problem, **facts)
     there = None
     with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
-        there = client.request("/").date  # It is not verified, so it is only a hint.
+        there = client.request("/").date  # only a hint, because nothing is verified
     if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
         here = f"{now:%Y-%m-%d %H:%M}"
         served = f"{there:%Y-%m-%d %H:%M}"
@@ -318,7 +318,6 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
-        # A plain-HTTP server may treat the handshake as a request and wait for more.
         if not handshake.is_answered and _is_plain_http(context):
             return ProbeError("tls.plain_http", **facts)
         if not handshake.is_answered and _depends_on_name(context):
@@ -335,7 +334,7 @@ def _depends_on_name(context: ProbeContext) -> bool:
     host = context.base_url.host
     timeout = context.timeout
     if is_ip_address(host) or _unverified(context, None, timeout).error:
-        return False  # No name was sent, or it fails without one, too.
+        return False  # No name was sent, or the handshake also fails without it.
     return _unverified(context, host, timeout).error is not None
 
 

@@ -1,7 +1,7 @@
-"""The step "address": finds the address in what was entered, and says what was wrong.
+"""The step "address": finds the address in the entered text and reports its mistakes.
 
-The address is extracted, not corrected step by step: everything around it counts as one
-mistake. That is reported, and the later steps test the address that was found.
+The address is extracted from the text; everything around it counts as one mistake. The
+later steps test the address that was found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from readback.probe.entered.base_url import (
 
 _MAX_LENGTH = 2000
 _MAX_ROUNDS = 5
-# What may follow the prefix of a key; it is a key only if this looks random.
+# A word with the prefix of a key; `has_key` decides whether the rest looks random.
 _CONTAINED_KEY = re.compile(
     r"(?:(?<![a-z0-9])(?:sk|gsk|hf|xai|pplx|nvapi|csk)[-_]|AIza)[\w-]{16,100}",
     re.IGNORECASE | re.ASCII,
@@ -44,7 +44,7 @@ _PLACEHOLDER = re.compile(
 )
 _EMAIL = re.compile(r"(?:mailto:)?[^/:@\s]+@[^/:@\s]+", re.IGNORECASE)
 _FILE_PATH = re.compile(r"[a-z]:[/\\]|/(?!/)|[~.]", re.IGNORECASE)
-# An address inside another one, as written by mail filters and chats.
+# An address inside another one, as mail filters and chats write it.
 _ENCODED = re.compile(r"https?%3a(?:%2f|/){2}[^&#\s]+", re.IGNORECASE)
 # The scheme: correct, misspelt, defanged, or without its colon or slashes.
 _SCHEME = re.compile(
@@ -57,7 +57,7 @@ _URL = re.compile(
 )
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,20})://", re.IGNORECASE)
 _REST_OF_ADDRESS = re.compile(r"[\w.:/-]{0,200}/v\d\w{0,9}", re.IGNORECASE)
-# A complete address, and a second piece that names a host.
+# The end of a complete address, and the beginning of a piece that names a host.
 _WHOLE = re.compile(r"/v\d\w{0,9}/?$", re.IGNORECASE)
 _HOST = re.compile(r"[\w-]{1,63}[.:]")
 _ESCAPED_SPACE = re.compile(r"(?:\\[nrt]|%0[9ad]|%20)+$", re.IGNORECASE)
@@ -65,7 +65,7 @@ _AROUND = QUOTES + "()[]{}<>*,;:!… \t\r\n"
 _GAPS = re.compile(r"(?<=//)\s+|\s+(?=/)")
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
 _ENDPOINTS = "completions|models|responses|embeddings|messages"
-# A mistake in a path, what to write instead, and the word for it.
+# The pattern of a mistake in a path, its replacement, and the id of its description.
 _PATHS = (
     (re.compile("/{2,}"), "/", "has_extra_slash"),
     (re.compile(r"/V(?=\d+(?:/|$))"), "/v", "has_capital_version"),
@@ -82,7 +82,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
-    """Parse the address as entered; report its mistakes, the most important first."""
+    """Parse the entered address; report its mistakes, the most important first."""
     base_url, mistakes = parse(text)
     shown = str(base_url)
     found = []
@@ -110,7 +110,7 @@ def names_host(text: str, host: str) -> bool:
 
 
 def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
-    """Return the base URL and its mistakes, each with a name and a text."""
+    """Return the base URL and the mistakes in the text, each with a name and a text."""
     is_undecoded = any("\ud800" <= c <= "\udfff" for c in text)
     if is_undecoded or len(text) > _MAX_LENGTH:
         raise unreadable("bad_host")
@@ -127,7 +127,7 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
 
 
 def has_key(text: str) -> bool:
-    """Return whether a text contains a key, and not just a name that looks like one."""
+    """Return whether a text contains a key and not just a name that looks like one."""
     for match in _CONTAINED_KEY.finditer(text):
         word = match[0]
         digits = sum(map(str.isdigit, word))
@@ -164,13 +164,13 @@ def _extracted(text: str) -> str:
 
 
 def _complete(url: str) -> str:
-    """Return it without a full stop, but with the closing bracket of IPv6."""
+    """Return the URL without a final full stop, with the closing bracket of IPv6."""
     url = url.rstrip(".")
     return f"{url}]" if "[" in url and "]" not in url else url
 
 
 def _refuse_other(text: str) -> None:
-    """Raise `ProbeError` if a text without an address is a key or something else."""
+    """Raise `ProbeError` if a text without http:// is certainly not an address."""
     bare = text.strip(_AROUND)
     if KEY_LIKE.fullmatch(bare) or _LONG_WORD.fullmatch(bare) or has_key(text):
         raise ProbeError("address.is_key")
@@ -212,14 +212,14 @@ def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
 
 
 def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
-    """Return the parts of an address that a program needs, and the other parts."""
+    """Return the base URL of an address, and the mistakes that it contains."""
     mistakes = {}
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in PORTS:
         raise unreadable("bad_host")
     if _PLACEHOLDER.search(url):
         raise unreadable("has_placeholder")
-    # In a password, one of these characters would end the host part early.
+    # A # or ? in a password would end the host part early.
     before, sign, after = rest.replace("#", "?").partition("?")
     if "@" in after and (":" in before or "." not in before):
         raise unreadable("may_contain_password")
@@ -230,7 +230,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
     if "@" in authority:
         authority = authority.rpartition("@")[2]
         mistakes["login"] = say("contains_login")
-    # A password with a slash ends the host early, and its rest would be shown.
+    # A slash in a password ends the host early, and the rest would be shown.
     if "@" in path and (":" in authority or "." not in authority):
         raise unreadable("may_contain_password")
     host, port = split_authority(authority)
@@ -246,7 +246,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         short = pattern.sub(replacement, short)
         if short != before:
             mistakes[word] = say(word)
-    # Many providers write a slash at the end, and clients expect it.
+    # A slash at the end is no mistake: many providers write it, and clients accept it.
     short = short.rstrip("/")
     if has_key(name) or has_key(unquote(short)):
         without = say("address_without_key")

@@ -1,7 +1,7 @@
-"""A base URL in its parts: whether its host can exist or is private, and its version.
+"""A base URL and its parts: whether its host can exist or is private, and its version.
 
-Only the server can tell whether a missing or another version is a mistake: many
-services need one, and some do not have it.
+Only the server can tell whether a missing or different version is a mistake: many
+services require a version, and some have none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from readback.probe.common.results import ProbeError
 
 # Straight and typographic quotation marks, guillemets, primes, and the backtick.
 QUOTES = "\"'`‘’‚‛“”„‟«»‹›′″＂＇「」『』"
-# Characters without a glyph in visible categories, then the variation selectors.
+# Invisible characters of visible Unicode categories, then the variation selectors.
 _BLANKS = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
     *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
@@ -27,7 +27,7 @@ _BLANKS = {
 
 
 def is_invisible(character: str) -> bool:
-    """Return whether a character has no width: format, control, filler and the like."""
+    """Return whether it is an invisible format, control or filler character."""
     if character.isspace():
         return False
     return character in _BLANKS or unicodedata.category(character) in ("Cf", "Cc")
@@ -51,12 +51,12 @@ def say_around(text: str, found: str) -> str:
 
 
 def as_ascii(text: str) -> str:
-    """Return the text with full-width and similar forms of ASCII replaced."""
+    """Return the text with full-width and similar forms replaced by ASCII."""
     return unicodedata.normalize("NFKC", text).replace("。", ".")
 
 
 PORTS = {"http": 80, "https": 443}
-# RFC 6761, 6762, 8375, ICANN's choice of .internal, and names common in companies.
+# RFC 6761, 6762 and 8375, .internal (reserved by ICANN), and names used in companies.
 _PRIVATE_SUFFIX = re.compile(
     r"\.(local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
     r"|localhost|private|svc|test)\Z"
@@ -66,10 +66,10 @@ _HOST_NAME = re.compile(
     rf"(?=.{{1,{_MAX_LENGTH}}}$)[a-z0-9_-]{{1,63}}(\.[a-z0-9_-]{{1,63}})*"
 )
 _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
-# Scripts that share letters with Latin; names in others often contain Latin ones.
+# Scripts with letters that look Latin; names in other scripts often mix in Latin ones.
 _LIKE_LATIN = re.compile("CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 _VERSION = re.compile(r"/v\d\w*$")
-# The version of Google's own API; the compatible one is below it.
+# The version of Google's own API; the OpenAI-compatible API is below this path.
 GOOGLE_VERSION = "/v1beta"
 
 
@@ -104,7 +104,7 @@ def unreadable(why: str) -> ProbeError:
 
 
 def shown_url(url: str) -> str:
-    """Return an address without login and parameters, which may be secret."""
+    """Return an address without its login and parameters, which may be secret."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -185,7 +185,7 @@ def mixed_letter(host: str) -> str:
 
 
 def with_version(base_url: BaseUrl) -> BaseUrl:
-    """Return the address with our version, instead of another one or none."""
+    """Return the address with Readback's version instead of any other."""
     if base_url.path.endswith(GOOGLE_VERSION):
         return replace(base_url, path=f"{base_url.path}/openai")
     return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)

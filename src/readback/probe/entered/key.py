@@ -1,8 +1,8 @@
-"""The step "key": finds the key in what was pasted, and checks its form.
+"""The step "key": finds the key in the pasted text and checks its form.
 
-A complete Readback key is proved by its checksum, whatever surrounds it. A key of
-another service cannot be proved, and need not be a mistake, because it is not known yet
-which service responds. So only text that is certainly not part of it is removed. A
+The checksum identifies a complete Readback key, whatever surrounds it. A key of another
+service cannot be verified, and need not be a mistake, because it is not yet known which
+service responds. Only text that is certainly not part of such a key is removed. A
 `Secret` is sent in a request header and appears nowhere else.
 """
 
@@ -28,7 +28,7 @@ _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
 # Many times the length of any key; a device such as /dev/zero is endless.
 _MAX_FILE_BYTES = 65_536
-# Enough for a file of settings that is searched for a Readback key.
+# Long enough to search a settings file for a Readback key.
 _SEARCHED_LENGTH = 50_000
 # A token with many claims may have 9 KB, but no common server accepts this much.
 _MAX_KEY_LENGTH = 16_384
@@ -74,7 +74,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
 
 
 def _refuse(text: str) -> None:
-    """Raise `ProbeError` if this cannot be a key of any service."""
+    """Raise `ProbeError` if the text cannot be a key of any service."""
     begin = _OUR_PREFIX.search(text)
     key = _END.split(text[begin.start() :], maxsplit=1)[0] if begin else text
     if _MASKED.search(key) and not re.search(r"\s", key):
@@ -100,10 +100,10 @@ class Secret:
     def __init__(self, text: str) -> None:
         self._text = text
         repeated = (text, text.strip(), unwrap(text))
-        # Local servers accept any word as a key, perhaps also the name of their host.
+        # Keys for local servers are often plain words that may be part of the report.
         hidden = (form for form in repeated if not _PLAIN_WORD.fullmatch(form))
         self.masks = dict.fromkeys(hidden, "[key]")
-        """The forms in which the key could be shown, and what to show instead."""
+        """The forms in which the key could appear, and the text to show instead."""
         if found := find_readback_key(text):
             self.masks[found] = keys.masked(keys.last_characters(found))
 
@@ -120,7 +120,7 @@ class Secret:
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether this is an example or an address, which some servers accept."""
+        """Whether this is an example or an address; some servers accept even those."""
         return _PLACEHOLDER.match(self._text) is not None
 
     @property
@@ -147,7 +147,7 @@ def find_readback_key(text: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Return the text without what people copy with a key, such as quotes."""
+    """Return the key without other copied text, such as quotation marks."""
     cut = text[:_MAX_KEY_LENGTH]
     rest = re.sub(r"(?:\\[nrt])+$", "", remove_invisible(cut).strip())
     rest = rest.strip(_AROUND).strip()

@@ -1,7 +1,7 @@
-"""The console: what it can show, and a line that shows the progress.
+"""The console: which text it can show, and a line that shows the progress.
 
-The line disappears when the run ends. It uses only what every console can do: carriage
-return, spaces and ASCII.
+The line disappears when the run ends. It uses only ASCII and carriage returns, which
+every console supports.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TextIO
 
 from readback.probe.common.catalogue import say
 
-# Replacements for characters that cannot be written.
+# Replacements for characters that the encoding of a stream lacks.
 _IN_ASCII = {
     "✓": "ok",
     "✗": "FAIL",
@@ -28,7 +28,7 @@ _IN_ASCII = {
 
 
 def show_all(*streams: TextIO | None) -> None:
-    """Make every text printable, with ASCII for what a stream cannot show."""
+    """Make every text printable: use ASCII for characters that a stream cannot show."""
 
     def replaced(error: UnicodeError) -> tuple[str, int]:
         assert isinstance(error, UnicodeEncodeError)
@@ -84,5 +84,5 @@ class ProgressLine:
 def is_terminal(stream: TextIO | None) -> bool:
     try:
         return stream is not None and stream.isatty()
-    except ValueError:  # It is closed.
+    except ValueError:  # The stream is closed.
         return False

@@ -1,8 +1,8 @@
 """The report: what to do first, or every step, as text, as a page or as JSON.
 
 The short form has at most twenty lines of eighty columns. The long form has every step
-with its facts. The page of `--report` is the long form in HTML; it loads and runs
-nothing, and forbids both.
+with its facts. The page of `--report` is the long form in HTML; its policy forbids it
+to load or run anything.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POLICY = "default-src 'none'"
 
 
 def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
-    """Return what a person needs first, in at most twenty lines."""
+    """Return what the user needs first, in at most twenty lines."""
     mark = f"{_MARKS[report.verdict]} "
     lines = _wrapped(report.sentence, mark, 4)
     lines[0] = _colored(lines[0], report.verdict, is_colored)
@@ -54,7 +54,7 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     if len(others) > _MAX_OTHERS:
         count = len(others) - _MAX_OTHERS
         lines.append(_INDENT + say("count_more", count=count))
-    # A healthy run has already said that it works.
+    # The first sentence of a successful report already says that it works.
     works = "works_steps" if report.decisive else "checked_steps"
     for text, names in (
         (works, report.working),
@@ -86,7 +86,7 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
         yield say("next_step", step=report.next_step), None
     yield _effort(report), None
     yield "", None
-    # Each hint is shown once; the verdict's is above.
+    # Show each hint once; the hint of the verdict is already above.
     hints = {report.hint, ""}
     indent = " " * (_TITLE_WIDTH + 1)
     for result in report.tried:
@@ -156,7 +156,7 @@ def _effort(report: ProbeReport) -> str:
 
 
 def _wrapped(text: str, first: str, most: int) -> list[str]:
-    """Return the text in at most this many lines; what is left out is marked."""
+    """Return the text in at most `most` lines; mark omitted text with an ellipsis."""
     return textwrap.wrap(
         " ".join(text.split()),
         width(),
@@ -183,7 +183,7 @@ SCHEMA = 3
 
 
 def as_json(report: ProbeReport) -> str:
-    # ASCII survives every console and locale.
+    # The output is pure ASCII, which every console and locale can show.
     return json.dumps(document(report))
 
 

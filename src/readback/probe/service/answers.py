@@ -1,4 +1,4 @@
-"""The forms of answers, what they say, and what was done to them in transit.
+"""The forms of answers, what they say, and how they were changed in transit.
 
 Providers, gateways and local servers agree on little more than the list of models, so
 several forms of an error are accepted. Every text that is returned is safe to show.
@@ -23,7 +23,7 @@ NO_SUCH_PATH = (
     HTTPStatus.NOT_IMPLEMENTED,
 )
 _DECODED = {"", "identity", "gzip", "deflate"}
-# Fields in which gateways and frameworks have their message.
+# Fields in which gateways and frameworks put their message.
 _MESSAGES = (
     *("error.message", "error.reason", "error_description", "message", "Message"),
     *("detail", "detail.0.msg", "errors.0.message", "errors.0", "error.0.message"),
@@ -33,7 +33,7 @@ _XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
 _FIELDS = re.compile(r"\b(messages|model)\b")
 _HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
 _MAX_TEXT_BYTES = 400
-# An object in a call (JSONP) or in a string.
+# A JSON object inside a function call (JSONP) or a string.
 _WRAPPED = re.compile(r"""(["\\]{1,8}|[\w.$/*]{1,40}\()\s*\{\s*\\{0,8}["'\w]""")
 _SHOWN_START = 40
 _SHOWN_END = 20
@@ -48,12 +48,12 @@ class ApiError:
 
     @property
     def shown(self) -> str:
-        """The message; the report is searched for the key later."""
+        """The message; a key in it is hidden later, with the rest of the report."""
         return sanitize(self.message) or say("no_explanation")
 
 
 def inside(content: Any, *path: str | int) -> Any:
-    """Return what parsed JSON has at this path, or None."""
+    """Return the value at this path in parsed JSON, or None."""
     try:
         for step in path:
             content = content[int(step) if isinstance(content, list) else step]
@@ -90,7 +90,7 @@ def error_in(content: Any) -> ApiError | None:
     if isinstance(error, str):  # vLLM, LM Studio
         return ApiError(error)
     message = inside(error, "message")
-    # Some APIs use the status as the code, and name the error in the type.
+    # Some APIs put the status into `code` and the name of the error into `type`.
     code = f"{inside(error, 'code') or ''} {inside(error, 'type') or ''}"
     return ApiError(message, code) if isinstance(message, str) else None
 
@@ -101,8 +101,8 @@ def is_from_api(response: ProbeResponse) -> bool:
         return False
     content = response.json
     if response.status == HTTPStatus.UNAUTHORIZED:
-        # Any web server may answer in this way. Such an API asks for a bearer token, or
-        # has an error in its body; FastAPI has a detail.
+        # Any web server may answer 401. An API also asks for a bearer token or has an
+        # error in its body, which FastAPI calls `detail`.
         scheme = response.headers.get("WWW-Authenticate", "").lower()
         is_detail = isinstance(inside(content, "detail"), str)
         is_error = is_detail or error_in(content) is not None
@@ -110,7 +110,7 @@ def is_from_api(response: ProbeResponse) -> bool:
     if response.status >= HTTPStatus.BAD_REQUEST:
         # An error that is only a text may come from anything, such as a proxy.
         is_text = isinstance(inside(content, "error"), str)
-        # FastAPI asks for the key in this way, with 403.
+        # FastAPI asks for the key with this text and status 403.
         is_asked = inside(content, "detail") == "Not authenticated"
         return is_asked or (not is_text and error_in(content) is not None)
     return model_ids(response) is not None
@@ -118,7 +118,7 @@ def is_from_api(response: ProbeResponse) -> bool:
 
 def has_path(response: ProbeResponse) -> bool:
     """Return whether the API has the requested path, whatever its response."""
-    # An empty request lacks fields, which only this path needs.
+    # A complaint about missing fields of the request shows that the path exists.
     is_about_form = response.status in (400, 422) and isinstance(response.json, dict)
     is_refused = is_about_form and _FIELDS.search(response.text)
     if is_refused or isinstance(inside(response.json, "choices"), list):
@@ -128,7 +128,7 @@ def has_path(response: ProbeResponse) -> bool:
 
 def has_api(response: ProbeResponse) -> bool:
     """Return whether an OpenAI-compatible API refuses or answers at this path."""
-    # A server error may come from anything.
+    # A server error may come from any proxy or gateway on the path.
     is_other = response.status in NO_SUCH_PATH or response.status >= 500
     return is_from_api(response) and not is_other
 
@@ -140,7 +140,7 @@ class ParsedRefusal:
     code: str
     detail: str
     is_explained: bool
-    """Whether the detail is Readback's, which differs for each cause."""
+    """Whether the detail comes from Readback's header, which differs for each cause."""
 
 
 def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
@@ -150,8 +150,8 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     error = inside(content, "error")
     if not isinstance(error, dict):
         return None
-    # A gateway may have added fields, but then our own header must show that it is
-    # ours. An operator may have enabled `message`.
+    # A gateway may have added fields; then Readback's own header must identify the
+    # refusal. An operator may have enabled `message`.
     if not detail and not (len(content) == 1 and set(error) <= {"code", "message"}):
         return None
     code = error.get("code")
@@ -186,7 +186,7 @@ def words(response: ProbeResponse) -> str:
 
 
 def error_in_success(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a status 200 whose body is an error, if it is one."""
+    """Return the error for a success status with an error in the body, if it is one."""
     error = error_in(response.json)
     if not response.is_success or error is None:
         return None
@@ -196,7 +196,7 @@ def error_in_success(response: ProbeResponse) -> ProbeError | None:
 
 def changed(response: ProbeResponse) -> ProbeError | None:
     """Return the error for a body that was replaced, if the headers are Readback's."""
-    # Gateways also number requests.
+    # The errors of gateways also have an X-Request-Id.
     is_numbered = response.is_success and "X-Request-Id" in response.headers
     is_own = is_numbered or "X-Error-Detail" in response.headers
     if not is_own or isinstance(response.json, dict):

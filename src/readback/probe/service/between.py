@@ -1,7 +1,7 @@
 """The step "User-Agent": whether something blocks the openai package by its name.
 
-The probe gets through, but that program may not. The step asks for the list of models,
-which every service answers or refuses without a key.
+A filter may let the probe through but block that package. The step asks for the list of
+models, a request that every service answers or refuses without a key.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _OPENAI = {
 def check_agents(context: ProbeContext) -> list[Diagnosis]:
     """Ask for the models, without the key, as the openai package would."""
     if context.models_without_key.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return []  # There is nothing to compare with.
+        return []  # There is no normal answer to compare with.
     how = _foreign_answer(context, _OPENAI)
-    # If both are refused, the reason may be a rate limit. A coincidence is ruled out
-    # by repeating the step.
+    # If a request without these headers is refused as well, the reason may be a rate
+    # limit. The step is repeated to rule out a coincidence.
     if not how or _foreign_answer(context, {}):
         return []
     return [diagnose("between.program_blocked", how=how)]
 
 
 def _foreign_answer(context: ProbeContext, headers: dict[str, str]) -> str:
-    """Return what answers the request if it is not the service."""
+    """Return how the request ends if the service does not answer as before, or ""."""
     try:
         with context.new_client() as client:
             client.headers = {**context.headers, **headers}

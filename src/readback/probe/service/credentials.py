@@ -1,9 +1,9 @@
-"""Whether the key is sent to what responds; docs/probe.md states the same rule.
+"""Whether the probe sends the key to a service; docs/probe.md states the same rule.
 
-A Readback key is sent only to a Readback. The program that failed has already sent any
-other key to this address. So the probe sends it to an OpenAI-compatible API, and once
-to anything else that asks for credentials, if no one else can receive it. If the key is
-not sent, no one is blamed for an answer that may depend on it.
+A Readback key is sent only to a Readback server. Any other key has already been sent to
+this address by the program that failed, so the probe sends it to an OpenAI-compatible
+API, and once to anything else that asks for credentials, if no one else can receive it.
+If the key is not sent, nobody is blamed for an answer that may depend on the key.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from readback.probe.service import answers, instead
 from readback.probe.transport.context import MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 
-# A program has no password for these.
+# Authentication schemes that need a password, which API clients do not have.
 _FOR_PASSWORDS = {"basic", "digest", "ntlm", "negotiate"}
-# Findings of a 401 or 403 that may ask for a key: not a login page, filter or portal.
+# Findings for a 401 or 403 that may ask for a key: not a login page, filter or portal.
 _ASKING = {
     *("http.sign_in", "http.other_api", "http.no_such_path"),
     *("between.forbidden", "proxy.responded"),
@@ -34,7 +34,7 @@ _WITHOUT_KEY = {
     *("between.forbidden", "between.rate_limited"),
 }
 _ABOUT_FORM = {HTTPStatus.BAD_REQUEST, *instead.OF_FORM}
-# How a refusal says that the key is missing.
+# The words by which a refusal says that the key is missing.
 _ABOUT_KEY = re.compile(
     r"\b(api|virtual|access|subscription)?[ _-]?key\b|token|credential|authoriz"
     "|authentic|bearer",
@@ -54,9 +54,9 @@ def asks(response: ProbeResponse) -> bool:
 def depends_on_key(response: ProbeResponse) -> bool:
     """Return whether a gateway may give this answer only because there was no key."""
     judged = instead.unexpected_response(response, is_recognized=False)
-    if response.proxy:  # It may be from the proxy.
+    if response.proxy:  # The proxy may have answered.
         return asks(response)
-    if judged.id == "http.redirect":  # To a login page, not the API's new address.
+    if judged.id == "http.redirect":  # Perhaps to a login page, not to a new address.
         location = str(judged.facts["location"])
         is_here = urlsplit(location).netloc == urlsplit(response.url).netloc
         return is_here and not location.endswith(MODELS)
@@ -70,13 +70,13 @@ def depends_on_key(response: ProbeResponse) -> bool:
 
 
 def misses_key(response: ProbeResponse) -> bool:
-    """Return whether a request's form is refused because the key is missing."""
+    """Return whether a refusal of the request's form is about a missing key."""
     is_about_form = response.status in _ABOUT_FORM
     return is_about_form and _ABOUT_KEY.search(answers.words(response)) is not None
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether --chat lets the key be sent: not to a page or a redirect."""
+    """Return whether --chat allows sending the key: never to a page or a redirect."""
     is_error = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     is_redirect = 300 <= response.status < HTTPStatus.BAD_REQUEST
     is_other = is_error or is_redirect or answers.is_html(response)
@@ -84,7 +84,7 @@ def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
 
 
 def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
-    """Return the error if the key is not sent to something that asks for one."""
+    """Return the error if the key must not be sent to the sender of this response."""
     key = context.usable_key
     is_page = answers.is_html(response) or response.status < HTTPStatus.BAD_REQUEST
     if key and key.is_readback_key:

@@ -1,7 +1,7 @@
 """Steps for an OpenAI-compatible endpoint other than Readback: key, models, completion.
 
 The list of models costs nothing. The key is sent only because an API has responded at
-the address that the person named. Only `--chat MODEL` sends something that may cost
+the address that the user entered. Only `--chat MODEL` requests anything that may cost
 money: one short completion in one piece and one as a stream, and one more of each if
 the service expects the token limit under its newer name.
 """
@@ -40,19 +40,19 @@ _TEXT = "Count from 1 to 20, separated by spaces."
 _MAX_TOKENS = 48
 _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (400, 401, 403, 404)
-# As a word, not as part of a path.
+# Part of an error about the model; after a slash, the word belongs to a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
-# How a service refuses to list models with a key that may ask for completions.
+# How a service refuses to list models although the key may be valid for completions.
 _ABOUT_LIST = re.compile(r"\bscopes?\b|\bmodels?[./_]?(read|list)|list (of )?models")
 # What gateways say if the service behind them refuses the gateway's key.
 _BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
-# Where Anthropic, Azure, Google and gateways for APIs look for the key.
+# The headers in which Anthropic, Azure, Google and API gateways expect the key.
 _OTHER_HEADER = re.compile(
     r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
 )
 _DONE = b"[DONE]"
 _BROKEN_OFF = ("http.cut", "http.stalled", "http.silent")
-# No model creates this many parts in so short a time: something has buffered them.
+# No model creates this many parts in such a short time: something has buffered them.
 _FEWEST_PARTS = 5
 _TOGETHER_SECONDS = 0.005
 # A short answer from a cache may legitimately arrive at once.
@@ -98,12 +98,12 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
     without_key = context.models_without_key
     status = without_key.status
     error = answers.inside(without_key.json, "error")
-    # A gateway in front of a Readback has no list of models, and seldom an error in
-    # the form of OpenAI.
+    # A gateway in front of Readback has no list of models, and its errors rarely have
+    # OpenAI's form.
     is_other = isinstance(error, dict) and {"message", "type"} <= set(error)
     if not is_other and credentials.depends_on_key(without_key):
         return credentials.kept(context, without_key) or ProbeError("key.none")
-    # With any other status, nothing proves that this is such an API.
+    # With any other status, nothing proves that an OpenAI-compatible API responded.
     if not (without_key.is_success or status in _OF_AN_API):
         return instead.unexpected_response(without_key, is_recognized=False)
     said = f"{status} {answers.words(without_key)}".rstrip()
@@ -112,12 +112,12 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
 
 
 def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether the model list cannot show if the key is accepted."""
+    """Return whether the model list cannot show that the key is accepted."""
     status = response.status
     is_ok = response.is_success
     is_page = is_ok and answers.is_html(response)
     is_error = answers.error_in(response.json) is not None
-    # Not recognized without the key, and no model list with it: we cannot tell.
+    # The service was not recognized without the key and has no model list with it.
     is_unknown = context.is_tried and is_ok and not is_error
     is_unknown = is_unknown and answers.model_ids(response) is None
     is_about_list = context.chat_model or _ABOUT_LIST.search(answers.words(response))
@@ -129,7 +129,7 @@ def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
 def _refused_access(
     context: ProbeContext, response: ProbeResponse
 ) -> ProbeError | None:
-    """Return the error if the list of models is refused with the key, or without."""
+    """Return the error for a refused list of models, or None."""
     without_key = context.models_without_key
     status = response.status
     is_same = answers.error_in(response.json) == answers.error_in(without_key.json)
@@ -138,8 +138,8 @@ def _refused_access(
         return refused(context, response, "key.refused_or_lost")
     said = answers.words(response)
     if status in _OF_A_KEY and context.usable_key:
-        # Only the key is new in this request. Google, xAI and LiteLLM respond in this
-        # way, and web servers if it is too long.
+        # Only the key is new in this request. Google, xAI and LiteLLM refuse a wrong
+        # key with 400, and web servers a key that is too long with 400 or 431.
         is_place = "location" in said
         return refused(
             context, response, "endpoint.refused" if is_place else "key.refused"
@@ -200,7 +200,7 @@ def refused(
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.other_service", reason=say("is_placeholder"))
-    # Azure takes a bearer token at this path.
+    # At this path, Azure accepts a bearer token, so the header is right.
     is_bearer = context.base_url.path.endswith("/openai/v1") and "invalid" in detail
     if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
         finding = "key.refused" if is_bearer else "key.other_header"
@@ -322,7 +322,7 @@ class EventStream:
 
     def feed(self, received: bytes, moment: float) -> None:
         self._rest += received
-        if b"\n" not in received:  # An endless line is not copied again and again.
+        if b"\n" not in received:  # Avoid copying an endless line again for each part.
             return
         *lines, rest = bytes(self._rest).split(b"\n")
         self._rest = bytearray(rest)
@@ -340,7 +340,7 @@ class EventStream:
 
     @property
     def arrived_together(self) -> bool:
-        """Whether all parts arrived at one moment, long after the request."""
+        """Whether all parts arrived at the same moment, long after the request."""
         if len(self.moments) < _FEWEST_PARTS or self.moments[0] < _LEAST_SECONDS:
             return False
         return self.moments[-1] - self.moments[0] < _TOGETHER_SECONDS

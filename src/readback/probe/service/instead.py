@@ -1,7 +1,7 @@
 """What responds instead of the service: a portal, a proxy, a page, a gateway.
 
-A gateway's description of itself is quoted. Each function judges a single response, and
-every text that is returned is safe to show.
+The name that a gateway gives itself is quoted. Each function judges a single response,
+and every text that is returned is safe to show.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _PROXY_SERVERS = re.compile(
     r"|cisco umbrella|watchguard|ironport|smoothwall|\biboss\b|securly",
     re.IGNORECASE,
 )
-# How squid, mitmproxy, goproxy and tinyproxy refuse a request that is not for a proxy.
+# How squid, mitmproxy, goproxy and tinyproxy refuse a request meant for a web server.
 _NOT_FOR_PROXY = re.compile(
     "err_invalid_url|expected: authority or absolute|non-proxy request"
     "|absolute[- ]ur[il]",
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
-# From 520 to 530, Cloudflare's.
+# Cloudflare uses 520 to 530.
 _GATEWAY_ERRORS = {502, 503, 504, *range(520, 531)}
-# The service refuses the form of a request, although it is correct. This does not mean
+# Statuses that refuse the form of a request, although it is correct. They do not mean
 # that the address is wrong. A gateway may check the form before it looks for a key.
 OF_FORM = {411, 412, 415, 417, 421, 422, 426, 428, 431}
 # Texts on the pages of bot protections that require a browser.
@@ -53,7 +53,7 @@ _REJECTED = re.compile(
     "|geblokkeerd|engellen|被.{0,4}(阻止|禁止|拦截|屏蔽|拒绝)|禁止访问|ブロック|차단",
     re.IGNORECASE,
 )
-# Texts of the filters of companies and providers, and their redirect targets.
+# Texts on the pages of filters in companies and at Internet providers.
 _FILTER = re.compile(
     r"(company|corporate|usage|internet|security) polic(y|ies)|your organi[sz]ation"
     r"|(web|url|content|internet)[ -]filter|categor(y|ies):"
@@ -85,23 +85,23 @@ _NOT_ALLOWED = re.compile(
     "|client does not have permission to get url",
     re.IGNORECASE,
 )
-# Cloudflare and ngrok number their errors: these mean that the service is out of reach.
+# The numbers of errors from Cloudflare and ngrok for a service that is out of reach.
 _DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b|err_ngrok_3200", re.I)
 
 
 _Seen = tuple[object, str]
-"""Whether it was seen, and the finding; or an error that contains both."""
+"""Whether a sign was seen, and its finding; or an error that contains both."""
 
 
 class _Response(NamedTuple):
-    """A response that a correct request should not get, prepared for the checks."""
+    """An unexpected response, prepared for the checks."""
 
     received: ProbeResponse
     is_recognized: bool
     status: int
     said: str
     name: str
-    """What the server or gateway calls itself."""
+    """The name that the server or gateway gives itself."""
     is_page: bool
     text: str
 
@@ -115,7 +115,7 @@ class _Response(NamedTuple):
 def unexpected_response(
     response: ProbeResponse, *, is_recognized: bool = True
 ) -> ProbeError:
-    """Return the error for a response that a correct request should not get."""
+    """Return the error for a response that a correct request should not receive."""
     seen = _Response(
         response,
         is_recognized,
@@ -150,7 +150,7 @@ def _of_readback(seen: _Response) -> Iterator[_Seen]:
 
 def _of_networks(seen: _Response) -> Iterator[_Seen]:
     """Yield the signs of proxies and portals."""
-    # Nothing between this machine and a trusted certificate can answer.
+    # Over https, nothing between this machine and the certificate's owner can answer.
     is_open = not seen.received.url.startswith("https:")
     is_portal = seen.is_page and is_open and redirects.PORTAL.search(seen.said)
     yield seen.has(511) or is_portal, "http.captive_portal"
@@ -168,7 +168,7 @@ def _of_networks(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_walls(seen: _Response) -> Iterator[_Seen]:
-    """Yield the signs of pages that require a browser, or block."""
+    """Yield the signs of pages that require a browser or block the request."""
     marks = " ".join(map(seen.header, _CHALLENGE_HEADERS)).lower()
     is_refused = seen.is_page or seen.has(*_CHALLENGE_STATUSES)
     is_challenge = is_refused and _CHALLENGE.search(seen.text)
@@ -183,7 +183,7 @@ def _of_walls(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_gateways(seen: _Response) -> Iterator[_Seen]:
-    """Yield what gateways say about the service behind them, or about the address."""
+    """Yield the signs of gateways whose service is down or has another address."""
     is_error = seen.has(200) or seen.status >= HTTPStatus.BAD_REQUEST
     is_missing = is_error and _NO_ROUTE.search(seen.text)
     yield is_missing and not answers.is_from_api(seen.received), "http.no_such_path"
@@ -193,7 +193,7 @@ def _of_gateways(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_servers(seen: _Response) -> Iterator[_Seen]:
-    """Yield the signs in the content type of the answer."""
+    """Yield the signs of other servers, of proxies and of login pages."""
     declared = seen.header("Content-Type").lower()  # A page may be XHTML.
     # Macs receive AirPlay at ports 5000 and 7000, which many local servers use.
     yield seen.name.startswith("AirTunes"), "http.other_api"
@@ -206,10 +206,10 @@ def _of_servers(seen: _Response) -> Iterator[_Seen]:
 
 
 def _by_status(seen: _Response) -> Iterator[_Seen]:
-    """Yield the signs in the status alone."""
+    """Yield the signs in the status, for responses that nothing else explains."""
     yield seen.has(401), "http.sign_in"
     yield seen.has(429), "between.rate_limited"
-    # A filter shows a page for people, or says that it blocks.
+    # A filter shows a page for people or says that it blocks the request.
     is_filter = seen.is_page or blocks(seen.received)
     yield seen.has(403) and not is_filter, "between.forbidden"
     is_rejected = seen.is_page and _REJECTED.search(seen.said)

@@ -1,8 +1,8 @@
-"""The steps for a Readback: its key, then texts that are compared byte by byte.
+"""The steps for a Readback server: its key, then texts that are compared byte by byte.
 
-Small requests pass and large ones hang where a link takes smaller packets than the rest
-of the path and the messages that would say so are dropped (RFC 2923 §2.1), or where
-something in between has a limit. A text of a few packets tells which it is.
+If only large requests hang, either a link allows only smaller packets and the messages
+that report this are dropped (RFC 2923 §2.1), or something in between has a size limit.
+A text of a few packets shows which it is.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
-# An ordinary text, because filters and translators leave odd ones alone.
+# An ordinary text, because filters and translators do not touch unusual ones.
 _PLAIN = "Ready to copy?"
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
-# What gateways may interpret, and an address and a number, which filters hide.
+# Text that gateways may interpret, and an e-mail address and numbers that filters hide.
 ASCII = (
     " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ <b>&amp;&lt;&#39;</b>"
     "  a+b=c%20d%2B 100%  \\n \\u0041 \\\\ me@host.example http://host.example/?q=1 "
 )
 CYRILLIC = f"{_ALPHABET}. Ґанок, їжак, ѣ."
-# A flag, a family joined by U+200D, a skin tone; then combining marks and the
-# precomposed characters that normalization would turn them into, or back.
+# A flag, a family joined by U+200D, a skin tone; then combining marks and precomposed
+# characters, which Unicode normalization would convert into each other.
 MARKS = (
     "\U0001f1fa\U0001f1f3 \U0001f468\u200d\U0001f469\u200d\U0001f467"
     " \U0001f44b\U0001f3fd"
@@ -49,11 +49,11 @@ CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
 )
 TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
-# Sent on new connections, which may lead to other servers, unless it takes seconds.
+# Sent on new connections, which may reach other servers, unless an echo takes seconds.
 _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
 _MAX_SHOWN = 4
-# Texts of these sizes are sent if the largest one is lost.
+# Sizes in bytes of the texts that are sent if the largest text is lost.
 _ONE_PACKET = 400
 _SEVERAL_PACKETS = 3_000
 
@@ -87,14 +87,14 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if refusal == answers.parse_refusal(without_key):
         finding = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
     elif refusal.is_explained and _OF_FORM.search(refusal.detail):
-        # The form of the key has been checked, so the service should accept it.
+        # The probe has checked the form of the key, so something has changed it.
         finding = "key.stripped"
     raise ProbeError(finding, detail=refusal.detail)
 
 
 def _pattern(context: ProbeContext) -> str:
-    """Return the pattern of a rehearsal key; answers to it prove nothing."""
-    # If the service takes seconds, the other steps need all the time that is left.
+    """Return the pattern of failures of a rehearsal key, or ""."""
+    # If the service takes seconds, the other steps need all the remaining time.
     if context.models_without_key.seconds > _LONG_SECONDS:
         return ""
     detail = context.ask(UNKNOWN).headers.get("X-Error-Detail", "")
@@ -152,7 +152,7 @@ def _too_large(context: ProbeContext, lost: ProbeError) -> ProbeError:
             with context.new_client() as client:
                 send_text(context, text, client)
         except ProbeError as error:
-            # If a response has begun, its packets are not too large.
+            # If a response has begun, the packets of the request were not too large.
             finding = "between.mtu" if error.id == "http.silent" else finding
             fails = size
         else:
@@ -169,7 +169,7 @@ def send_text(
     if not response.is_success:
         raise instead.unexpected_response(response)
     completion = _completion(response)
-    # A cache is checked first: it may have kept the answer to another text.
+    # Check for a cache first: it may return the answer to another text.
     if completion["id"] in context.seen_ids:
         raise ProbeError("echo.replayed")
     context.seen_ids.add(completion["id"])
@@ -217,7 +217,7 @@ def first_difference(sent: str, received: str) -> str:
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
     rest = sent[at : at + _MAX_SHOWN]
     other = received[at : at + _MAX_SHOWN]
-    # Both are shown up to the point where they agree again.
+    # Show both texts up to the point where they agree again.
     _, _, m, _, n = SequenceMatcher(None, rest, other).get_opcodes()[0]
     return say(
         "first_difference",

@@ -1,9 +1,10 @@
-"""The step "HTTP": which service responds at the address, or what else does.
+"""The step "HTTP": which service, or what else, responds at the address.
 
-Its requests are sent without the key, so that no stranger ever receives it. Readback is
-recognized by the two refusals that the contract promises; any other OpenAI-compatible
-API by its list of models, by how it refuses to show it, or by a refused completion. If
-something only asks for credentials, the key is tried: it may be a gateway to an API.
+Its requests are sent without the key, so that no stranger receives it. Readback is
+recognized by the two refusals that the contract promises, and any other
+OpenAI-compatible API by its list of models, by how it refuses to show the list, or by a
+refused completion. If something only asks for credentials, the next step sends the key,
+because a gateway to an API may be asking.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
-    """Return the answers for an unknown path and the list of models, without a key."""
+    """Ask for an unknown path and for the list of models, without a key."""
     try:
         unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
@@ -80,7 +81,7 @@ def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]
 def _behind_gateway(
     context: ProbeContext, models: ProbeResponse
 ) -> tuple[ProbeResponse, ProbeResponse] | None:
-    """Return the answers of a Readback to a made-up key, if only keys get through."""
+    """Return Readback's answers to a made-up key if a gateway blocks other requests."""
     key = context.usable_key
     is_known = (
         answers.parse_refusal(models) is not None or models.status >= _SERVER_ERROR
@@ -113,7 +114,7 @@ def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
 
 
 def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
-    """Return whether the refusals follow the contract, as far as they are its own."""
+    """Return whether the answers are Readback's refusals; a gateway may send one."""
     refused = {
         response.status < _SERVER_ERROR: response for response in (unknown, models)
     }
@@ -125,9 +126,9 @@ def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
 
 
 def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
-    """If there is no list, return the refusal of an empty completion, which is free.
+    """If there is no model list, return the answer to an empty completion request.
 
-    Raise `ProbeError` if a Readback refuses it: something in between answers the rest.
+    Raise `ProbeError` if Readback refuses it: then something in between hides the list.
     """
     is_page = answers.is_html(models) and models.is_success
     if models.status not in answers.NO_SUCH_PATH and not is_page:
@@ -148,7 +149,7 @@ def _other_base(
     versioned = with_version(base_url)
     tried = [] if base_url.path.endswith(VERSION_PREFIX) else [versioned]
     if models.status in _NOT_HERE:
-        # The service may use another version, or none, and the user appended /v1.
+        # The service may use another version, or none although the user appended /v1.
         parent = base_url.path.removesuffix(VERSION_PREFIX)
         paths = (parent, *_USUAL_PATHS) if parent else _USUAL_PATHS
         tried += [replace(base_url, path=path) for path in paths]
@@ -172,7 +173,7 @@ def _readback(
     refusals = answers.parse_refusal(unknown), answers.parse_refusal(models)
     codes = [refusal.code if refusal else "" for refusal in refusals]
     if codes == ["not_found", "not_found"]:
-        # The port for health checks and metrics has this path, but no model list.
+        # The port for operators has no model list, but it answers health checks.
         health = context.client.request(HEALTH_PATH).json
         if health == {"status": "ok"}:
             said = say("operations_port")
@@ -180,7 +181,7 @@ def _readback(
         _refuse_cabinet(context)
     if codes[0] != "not_found":
         raise instead.unexpected_response(unknown)
-    # A gateway may guard only the paths that the API has.
+    # A gateway may protect only the paths that the API has.
     if codes[1] != "invalid_key" and not credentials.depends_on_key(models):
         raise instead.unexpected_response(models)
     context.service = Service.READBACK
@@ -190,7 +191,7 @@ def _readback(
 def _try_key(
     context: ProbeContext, models: ProbeResponse, chat: ProbeResponse | None
 ) -> Diagnosis:
-    """Let the next step try the key; raise `ProbeError` if it is not sent."""
+    """Let the next step try the key; raise `ProbeError` if it must not be sent."""
     is_chat = chat and credentials.asks(chat) and not answers.parse_refusal(chat)
     asked = chat if chat and is_chat else models
     has_consent = credentials.accepts_consent(context, asked)
@@ -211,7 +212,7 @@ def _stranger(
         why = say("is_web_server", reason=said)
         facts: dict[str, Fact] = models.proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=why, **facts)
-    # A cabinet refuses the paths of the API in the form of the contract.
+    # Readback's cabinet refuses the paths of the API in the form of the contract.
     is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
     if is_page:
         _refuse_cabinet(context)
@@ -240,7 +241,7 @@ def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:
-    """Raise `ProbeError` if this is a cabinet, which says where its API is."""
+    """Raise `ProbeError` if this is Readback's cabinet; it names the API's address."""
     try:
         answer = context.client.request("/address.json")
     except ProbeError:
@@ -251,7 +252,7 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more specific error if the port expects TLS, or is a wrong proxy."""
+    """Return a more specific error if the port expects TLS or is not a proxy."""
     if (proxy := context.route.forwarder) and error.id == "http.cut":
         facts = proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=say("it_closed"), **facts)

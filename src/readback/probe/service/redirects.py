@@ -58,17 +58,17 @@ def judge(
 def _found(
     response: ProbeResponse, old: SplitResult, new: SplitResult, is_recognized: bool
 ) -> tuple[str, str]:
-    """Return the first finding that applies, and the word for it."""
+    """Return the id of the first finding that applies, and the id of its extra text."""
     is_same_host = old.hostname == new.hostname
     is_moved = _place(old) != _place(new)
     is_loop = not is_moved and old.path == new.path
-    # Only the new parts of the target, because our own address may contain any word.
+    # Search only the new parts of the target: the old address may contain any word.
     path = new.path.removeprefix(old.path) if is_same_host else new.path
     beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
-    # Nothing between this machine and a trusted certificate can answer.
+    # Over https, nothing between this machine and the certificate's owner can answer.
     is_open = is_moved and old.scheme == "http"
     is_portal = PORTAL.search(beyond) or _is_private(old, new)
-    # Login pages get the address that the visitor came from.
+    # A redirect to a login page contains the address that was requested.
     passed_on = unquote(f"{new.path}?{new.query}")
     is_told = "://" in passed_on or MODELS in unquote(new.query)
     is_login = LOGIN.search(beyond) or (is_told and not is_same_host)

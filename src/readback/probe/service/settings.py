@@ -1,6 +1,6 @@
 """The step "other programs": settings on this machine that replace address or key.
 
-A value is never shown: only where it is, and the mask of a Readback key.
+The report names a setting but never shows its value, except for a masked Readback key.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def _certificates(context: ProbeContext) -> Iterator[Diagnosis]:
 
 
 def _lacks(context: ProbeContext, variable: str) -> str:
-    """Return what the file lacks to trust a certificate that was trusted, or ""."""
+    """Return what the file lacks to verify the server's trusted certificate, or ""."""
     trust = dict(stores.of_others()).get(variable)
-    # Node adds its file to the authorities that it knows.
+    # Node.js adds the file to its own list of authorities.
     if trust is None or context.trusted is None or variable.startswith("NODE_"):
         return ""
     with suppress(ProbeError):

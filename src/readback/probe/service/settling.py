@@ -1,8 +1,8 @@
 """Decides whether a failure is believed: only if no identical request succeeded.
 
-The runner passes every step through `settle`: if it fails, it is run again on new
-connections, to another address of the host each time. If one of the attempts succeeds,
-the run goes on with what that one found.
+The runner passes every step to `settle`. A step that fails is run again on new
+connections, each time to another address of the host. If one of the attempts succeeds,
+the run continues with what that attempt found.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from readback.probe.transport.exchanges import (
     worse_than_equal,
 )
 
-# Not a failure, but still a problem, such as a missing header.
+# How often to repeat a step that found a problem but did not fail.
 _REPEATS_OF_A_PROBLEM = 2
-# After an attempt that takes longer than this, there is time for one more.
+# After an attempt that takes longer than this, there is time for only one more.
 _LONG_SECONDS = 1.0
-# How many requests to leave for the other steps.
+# The number of requests to leave for the other steps.
 _RESERVED_REQUESTS = 12
 
 
@@ -55,7 +55,7 @@ class _Attempt(NamedTuple):
         return next(iter(reversed(alike or self.exchanges)), None)
 
     def is_final(self, context: ProbeContext) -> bool:
-        """Return whether this is conclusive, or there is no time to try again."""
+        """Return whether the result is certain or there is no time to try again."""
         error = self.error
         is_certain = error and (error.is_final or has_tag(error.id, "certain"))
         is_certain = is_certain or self._may_lock_account(context)
@@ -63,7 +63,7 @@ class _Attempt(NamedTuple):
         return bool(is_certain) or not self.exchanges or is_late
 
     def _may_lock_account(self, context: ProbeContext) -> bool:
-        """Return whether the proxy refused a password that it has never accepted."""
+        """Return whether repeating a refused login to a proxy may lock the account."""
         if self.error is None or self.error.id != "proxy.login":
             return False
         proxy = context.route.proxy
@@ -72,7 +72,7 @@ class _Attempt(NamedTuple):
 
 
 def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
-    """Run a step; if it fails, repeat it, and go on with an attempt that succeeds."""
+    """Run a step; if it fails, repeat it and continue with an attempt that succeeds."""
     before = copy.copy(context)
     first = _try(context, step.run)
     if first.error:
@@ -90,7 +90,7 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
             again.close()
     if first.error is None:
         return first.found
-    # Other connections were opened, so this happens only sometimes.
+    # If no connection was opened, the failure may be intermittent.
     if is_final and first.error.id != "http.no_connection":
         raise first.error
     error = _believed(context, attempts)
@@ -101,7 +101,7 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
 def _repeated(
     before: ProbeContext, step: Step, first: _Attempt
 ) -> Iterator[ProbeContext]:
-    """Yield the contexts to run a step in again, each with another address first."""
+    """Yield a context for each repeat of a step, each with another address first."""
     addresses = before.route.addresses
     repeats = _repeats(before, step, first)
     for number in range(1, repeats + 1):
@@ -111,7 +111,8 @@ def _repeated(
         if "client" in vars(again):
             again.client = again.new_client()
         yield again
-        # An extra request, so that repeats do not fall into step with a balancer.
+        # An extra request, so that repeats do not always reach the same server behind a
+        # load balancer.
         if first.error and number == repeats // 2 and "client" in vars(again):
             with suppress(ProbeError), again.new_client() as client:
                 again.ask(UNKNOWN, client=client, with_key=False)
@@ -142,7 +143,7 @@ def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
 
 
 def _try(context: ProbeContext, check: Check) -> _Attempt:
-    """Run a step and note its failure at the request that caused it."""
+    """Run a step; record its failure on the request that caused it."""
     log = context.budget.exchanges
     started = time.monotonic()
     start = len(log)
@@ -160,12 +161,12 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
 
 
 def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
-    """Stop sending if this run itself is using up a rate limit."""
+    """Stop sending requests if this run itself uses up a rate limit."""
     if not has_tag(error.id, "limit"):
         return
     log = context.budget.exchanges
     if not uses_up_limit(log) and any(map(is_answered, log)):
-        # Ask for something that was answered before.
+        # Repeat a request that was answered before.
         with suppress(ProbeError), context.new_client() as client:
             context.ask(UNKNOWN, client=client, with_key=False)
     if uses_up_limit(log):

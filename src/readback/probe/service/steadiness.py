@@ -1,7 +1,7 @@
 """Whether the path is reliable: how often identical requests failed.
 
-One of several servers behind an address may be down, have another certificate or an old
-database. The step "asked again" sends a few identical requests, and the step
+One of several servers behind an address may be down or have another certificate or an
+old database. The step "asked again" sends a few identical requests, and the step
 "steadiness" counts how often requests failed, by address and by certificate.
 """
 
@@ -35,13 +35,13 @@ from readback.probe.transport.exchanges import (
 
 _SAMPLES = 6
 _HANDSHAKE = "TLS"
-# A connection that ends before its certificate arrives.
+# Errors that can end a connection before its certificate arrives.
 _CLOSED = ("http.no_connection", "http.cut")
 _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
 _FEWEST_ANSWERS = 3
-# Requests this far apart stay below a rate limit that refuses with 503.
+# Seconds between requests, enough to stay below a rate limit that refuses with 503.
 _SLOW_PAUSE = 1.1
 _SLOW_REQUESTS = 4
 
@@ -64,7 +64,7 @@ def sample(context: ProbeContext) -> list[Diagnosis]:
     are_of_readback = [call.result() for call in calls]
     is_endpoint = context.service == Service.ENDPOINT
     if is_endpoint and any(are_of_readback):
-        # The first answer is not necessarily the right one.
+        # The first answer came from something else, so recognize the service again.
         context.close()
         found = recognition.check(context)
         return found if context.service == Service.READBACK else []
@@ -105,7 +105,7 @@ def _rate_limit(
 
 
 def _uses_up(asked: list[NotedRequest], bad: list[NotedRequest]) -> bool:
-    """Return whether each address answers at first, and then mostly refuses."""
+    """Return whether each failing address answered at first and then mostly refused."""
     for peer in {noted.peer for noted in bad}:
         here = [noted for noted in asked if noted.peer == peer]
         refused = [noted in bad for noted in here]
@@ -116,7 +116,7 @@ def _uses_up(asked: list[NotedRequest], bad: list[NotedRequest]) -> bool:
 
 
 def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
-    """Return whether requests with pauses pass, so that only the rate is limited."""
+    """Return whether slower requests succeed, so that only the rate is limited."""
     statuses = {noted.status for noted in bad}
     seconds = _SLOW_PAUSE * _SLOW_REQUESTS + context.timeout
     is_late = time.monotonic() + seconds > context.deadline
@@ -184,7 +184,7 @@ def _mixture(
     is_part = _PART_OF.get(finding, _is_request)
     asked = [noted for noted in log if is_part(noted)]
     if not any(map(is_part, bad)) or all(noted in bad for noted in asked):
-        # Only the handshakes of the step "TLS" are known, or reused connections.
+        # Only handshakes of the step "TLS" or requests on reused connections failed.
         asked = [noted for equal in mixed_requests(log) for noted in equal]
     bad = [noted for noted in bad if noted in asked]
     labels = Counter(_finding_of(noted, has_tunnel)[1] for noted in bad)
@@ -219,7 +219,7 @@ def _mixture(
 
 
 def _loses_packets(bad: list[NotedRequest]) -> bool:
-    """Return whether some connections hang before anything is sent."""
+    """Return whether some connections could not be opened and no server responded."""
     is_unopened = any(noted.error == "http.no_connection" for noted in bad)
     return is_unopened and not any(noted.status for noted in bad)
 

@@ -1,7 +1,7 @@
-"""HTTP requests: counted against the budget, timed, errors turned into diagnoses.
+"""HTTP requests: counted against the budget and timed; their errors become diagnoses.
 
 The client follows no redirects and ignores the environment: an earlier step has chosen
-the route, and the report shows it.
+the route, which the report shows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
 from readback.probe.transport.handshake import Handshake, secure
 
-# Four times the longest list of models that we know.
+# Four times the longest known list of models.
 _MAX_READ_BYTES = 2 << 20
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
@@ -37,7 +37,7 @@ _HEADERS = {
 }
 # How nginx refuses a client without a certificate.
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
-# A status line, perhaps with a mistake in it.
+# A status line, possibly malformed.
 _STATUS_LINE = re.compile(r"\s*(HTTP/|\S{1,20}/\d(\.\d)? \d{3}\b)", re.IGNORECASE)
 # A server that supports only HTTP/2 sends SETTINGS or GOAWAY (RFC 9113 §6).
 _HTTP2_FRAME = re.compile(r"\0\0.[\x04\x07]\0", re.DOTALL)
@@ -94,7 +94,7 @@ class ProbeClient:
             noted.error = error.id
             raise
         finally:
-            # A fault on this machine says nothing about the path.
+            # An error of this machine says nothing about the path.
             if not has_tag(noted.error, "local"):
                 self.budget.exchanges.append(noted)
 
@@ -112,10 +112,10 @@ class ProbeClient:
             raise self._failed("http.silent") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            # RFC 9112 §9.3.1: an open connection may end at any time: send it again.
+            # RFC 9112 §9.3.1: an idle connection may close at any time; send again.
             if noted.is_reused and isinstance(error, ConnectionError):
                 return self._exchange(noted, key, on_part)
-            # With TLS 1.3, the server says so only after the client's handshake.
+            # With TLS 1.3, a missing certificate is refused only after the handshake.
             is_asked = self._seen.asks_for_certificate and not noted.is_reused
             if is_asked and isinstance(error, OSError):
                 raise ProbeError("tls.client_certificate") from None

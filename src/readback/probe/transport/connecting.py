@@ -1,8 +1,8 @@
 """Connects to a host within a time limit: its addresses, and the deadline.
 
-The step "TCP" tries all addresses of a host at once, and the later steps use those that
-accept. Once there is a connection, a `DeadlineSocket` gives up at a fixed moment,
-however slowly bytes arrive: an ordinary socket's timeout restarts with every byte.
+The step "TCP" tries all addresses of a host at once; the later steps use those that
+accept. On an open connection, a `DeadlineSocket` gives up at a fixed time, however
+slowly bytes arrive: the timeout of an ordinary socket restarts with every byte.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from readback.probe.common.results import Fact
 from readback.probe.entered.base_url import BaseUrl
 
 _LEAST_SECONDS = 0.1
-# How long the other addresses may still take once the first has connected: a lost
-# packet is sent again after one second (RFC 6298 §2).
+# The time that the other addresses still have after the first success: a lost packet is
+# sent again after one second (RFC 6298 §2).
 _GRACE_SECONDS = 2.0
-# Any address on the Internet; asking for the route to it sends no packet.
+# Any address on the Internet; connecting a UDP socket to it sends no packet.
 _ELSEWHERE = ("2000::1", 9)
 _NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 _FULL = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, getattr(errno, "WSAEACCES", errno.EACCES))
 LOCAL_ERRORS = {*_FULL, *_FORBIDDEN}
-"""What the system reports if this machine itself is the reason."""
+"""The errors for which this machine itself is responsible."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
     deadline = time.monotonic() + timeout
     errors: list[OSError] = []
     for number, address in enumerate(addresses):
-        # A dead address must leave enough of the remaining time for the others.
+        # An address that does not respond must leave enough time for the others.
         share = (deadline - time.monotonic()) / (len(addresses) - number)
         try:
             sock = socket.create_connection((address, port), max(share, _LEAST_SECONDS))
@@ -133,7 +133,7 @@ def resolve_within(host: str, port: int, timeout: float) -> list[str]:
     def resolve() -> list[str]:
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except ValueError:  # A name that cannot be written as a DNS name.
+        except ValueError:  # The name cannot be encoded as a DNS name.
             raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
         return list(dict.fromkeys(str(row[4][0]) for row in rows))
 
@@ -173,7 +173,7 @@ class DeadlineSocket(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        """Leave the socket open: the client decides whether it is used again."""
+        """Leave the socket open: the client decides whether to use it again."""
 
     def _limit(self) -> None:
         left = self._deadline - time.monotonic()
@@ -191,7 +191,7 @@ class Proxy:
     port: int
     variable: str
     login: tuple[str, str] | None = field(default=None, repr=False)
-    """The user name and the password: only for the proxy itself."""
+    """The user name and password, sent only to the proxy itself."""
     trusted: ssl.SSLContext | None = field(default=None, repr=False)
     """The certificates for verifying a proxy that is itself reached over TLS."""
 
@@ -225,11 +225,11 @@ class Route:
     target: BaseUrl
     proxy: Proxy | None = None
     addresses: tuple[str, ...] = ()
-    """The IP addresses of the first machine, the best one first, once known."""
+    """The IP addresses of the machine to connect to, the best first, once known."""
 
     @property
     def host(self) -> str:
-        """The machine to connect to first: the proxy or the service itself."""
+        """The host to connect to: the proxy if there is one, else the service."""
         return self.proxy.host if self.proxy else self.target.host
 
     @property
@@ -238,7 +238,7 @@ class Route:
 
     @property
     def key_destination(self) -> str:
-        """Who can read a key that is sent on this route, safe to show."""
+        """Everyone who can read a key that is sent on this route, safe to show."""
         origin = self.target.origin
         if not self.forwarder:
             return origin
@@ -246,12 +246,12 @@ class Route:
 
     @property
     def forwarder(self) -> Proxy | None:
-        """The proxy that forwards single requests, which then name the target."""
+        """The proxy that forwards each request; requests to it contain the full URL."""
         return None if self.uses_tunnel else self.proxy
 
     @property
     def uses_tunnel(self) -> bool:
-        """Whether the proxy must tunnel the connection, not forward each request."""
+        """Whether the proxy tunnels the connection instead of forwarding requests."""
         if self.proxy is None:
             return False
         return self.proxy.is_socks or self.target.is_encrypted

@@ -1,6 +1,6 @@
-"""The input of one run, what its steps have found out so far, and what a step is.
+"""The input of a run, the facts that its steps have found, and the type of a step.
 
-A field without a default is set by the step named in its comment, and read only by
+A field without a default is set by the step named in its comment and is read only by
 steps that need that step.
 """
 
@@ -30,7 +30,7 @@ from readback.probe.transport.exchanges import ProbeResponse, RequestBudget
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
 UNKNOWN = PROBE_PATH.removeprefix(VERSION_PREFIX)
-"""A path that no API has. Requests for it need no key."""
+"""A path that no API has; requests for it need no key."""
 _PROXY = re.compile("_proxy$", re.IGNORECASE)
 
 
@@ -40,13 +40,13 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     chat_model: str | None = None
-    """The model to ask for a completion; without it nothing sent may cost money."""
+    """The model to ask for a completion; without it, no request may cost money."""
     url_source: str = ""
     """What sets the address, if it was not entered: a variable, or OPENAI_DEFAULT."""
     authorities: str = ""
     """The file of --cacert, which replaces the stores of this machine."""
     certificate: str = ""
-    """The file of --cert: the client's certificate, with its key."""
+    """The file of --cert: the client certificate with its key."""
     budget: RequestBudget = field(default_factory=RequestBudget)
     deadline: float = math.inf
     """The latest end of the run, on the monotonic clock."""
@@ -63,7 +63,7 @@ class ProbeContext:
     service: Service | None = None  # http
     models_without_key: ProbeResponse = field(init=False)  # http
     is_tried: bool = False  # http
-    """Whether the key is sent, once, to something that was not recognized."""
+    """Whether the key is sent once to a service that was not recognized."""
     headers: dict[str, str] = field(default_factory=dict)  # http
     """A made-up key, if only requests with a key get through a gateway."""
     models: ProbeResponse = field(init=False)  # access
@@ -91,7 +91,7 @@ class ProbeContext:
 
     @property
     def shown_url(self) -> str:
-        """The parsed address; input that cannot be parsed may contain secrets."""
+        """The parsed address; unreadable input is not shown, as it may hold secrets."""
         if "base_url" in vars(self):
             return str(self.base_url)
         is_default = self.url_source == OPENAI_DEFAULT
@@ -103,12 +103,12 @@ class ProbeContext:
 
     @property
     def usable_key(self) -> Secret | None:
-        """The key, if one was given that can be sent."""
+        """The entered key, if it can be sent."""
         return (self.key or None) if "key" in vars(self) else None
 
     @property
     def key_sent_to(self) -> str | None:
-        """Scheme and host of every address that got the key, safe to show."""
+        """The scheme and host of every address that received the key, safe to show."""
         return ", ".join(sorted(self.key_destinations)) or None
 
     @property

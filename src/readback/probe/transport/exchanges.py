@@ -1,7 +1,7 @@
 """Responses, the outcome of each request, and how many more the run may send.
 
-If identical requests sometimes fail, the path is unreliable, so every request is
-recorded here, with its peer and its certificate.
+If identical requests fail only sometimes, the path is unreliable. Every request is
+therefore recorded here, with its peer and its certificate.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from readback.probe.common.results import ProbeError
 from readback.probe.transport.connecting import Proxy
 
 MAX_REQUESTS = 60
-# "Sun, 06 Nov 1994 08:49:37 GMT", with room for another zone.
+# "Sun, 06 Nov 1994 08:49:37 GMT", with room for a longer time zone.
 _DATE_LENGTH = 64
-# No page is searched beyond this.
+# Only the beginning of a page is decoded and searched.
 _SEARCHED_BYTES = 65_536
 _LINE_LENGTH = 1000
 _META_BYTES = 2048
@@ -39,7 +39,7 @@ _CHARSET = re.compile(r"charset=[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 _META_CHARSET = re.compile(
     rb"<meta[^<>]{0,80}charset=[\"']?([\w-]{1,40})", re.IGNORECASE
 )
-# How bad an outcome can be.
+# Values of `badness`.
 _REFUSED = 3
 _FAILED = 4
 
@@ -51,7 +51,7 @@ class ProbeResponse:
     headers: Message
     body: bytes
     seconds: float
-    """How long the answer took, on an open connection."""
+    """How long the answer took, without the time to connect."""
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
     is_cut: bool = False
@@ -68,13 +68,13 @@ class ProbeResponse:
 
     @property
     def retry_after(self) -> str:
-        """After how many seconds to try again; "" if not given, or given as a date."""
+        """The seconds to wait before trying again; "" if missing or given as a date."""
         after = self.headers.get("Retry-After", "").strip()
         return after if re.fullmatch("[0-9]{1,9}", after) else ""
 
     @property
     def has_slash(self) -> bool:
-        """Whether it only adds a slash to the path, which every client follows."""
+        """Whether it redirects to the same path with a slash; every client follows."""
         location = self.headers.get("Location", "")
         is_same = location in (f"{self.url}/", f"{urlsplit(self.url).path}/")
         return is_same and self.status in (301, 302, 307, 308)
@@ -126,13 +126,13 @@ class NotedRequest:
     is_reused: bool = False
     status: int = 0
     form: str = ""
-    """The kind of response: its type, or the names of its fields."""
+    """The names of the fields in a JSON response; otherwise its content type."""
     error: str = ""
     is_untrusted: bool = False
     finding: str = ""
     """The id of the failure that a step has found in the response."""
     seconds: float = 0.0
-    """How long the answer took, with the time to connect."""
+    """How long the answer took, including the time to connect."""
     moment: float = field(default_factory=lambda: time.monotonic())
 
     @property
@@ -143,7 +143,7 @@ class NotedRequest:
 
     @property
     def outcome(self) -> str:
-        """What identical requests should have in common."""
+        """The kind of result; identical requests should have the same outcome."""
         if self.badness == _FAILED and self.status < HTTPStatus.BAD_REQUEST:
             return "untrusted" if self.is_untrusted else "failed"
         if self.status >= HTTPStatus.BAD_REQUEST:
@@ -152,7 +152,7 @@ class NotedRequest:
 
     @property
     def badness(self) -> int:
-        """How far the outcome is from a working service's."""
+        """How far the outcome is from that of a working service, from 0 to 4."""
         is_json = self.form.startswith("{")
         is_interim = 0 < self.status < HTTPStatus.OK
         if self.error or is_interim or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -172,7 +172,6 @@ class NotedRequest:
         self.seconds = time.monotonic() - self.moment
         headers = response.headers
         content = response.json
-        # The names of the fields in JSON, or else the content type.
         self.form = headers.get_content_type()
         if isinstance(content, dict):
             error = content.get("error")
@@ -186,7 +185,7 @@ class RequestBudget:
         self.spent = 0
         self.exchanges: list[NotedRequest] = []
         self.limit_status = 0
-        """The status that ended the run, which had used up a limit."""
+        """The status that ended the run because it had used up a rate limit."""
         self.wait = ""
         """The seconds that the service asks to wait, if it says so."""
         self._lock = threading.Lock()  # Background threads also use the budget.
@@ -202,7 +201,7 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
     """Return the groups of identical requests of which only some succeeded."""
     groups: dict[tuple[object, ...], list[NotedRequest]] = {}
     exchanges = list(exchanges)
-    # A limit is used up; an address that has never answered is faulty.
+    # A 429 from an address that has answered is a rate limit; otherwise it is a fault.
     answering = {noted.peer for noted in exchanges if is_answered(noted)}
     for noted in exchanges:
         is_limited = noted.status == HTTPStatus.TOO_MANY_REQUESTS
@@ -220,7 +219,7 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
 
 
 def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
-    """Return the requests that failed although an identical one did not."""
+    """Return the requests that failed although an identical request succeeded."""
     log = list(log)
     is_open = any(noted.status for noted in log)
     bad = {noted for noted in log if is_open and noted.error == "http.no_connection"}
@@ -232,7 +231,7 @@ def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
 
 
 def is_answered(noted: NotedRequest) -> bool:
-    """Return whether there was a response, and the rate was not the reason for it."""
+    """Return whether there was a response other than the refusal of a rate limit."""
     return noted.status not in (0, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -243,7 +242,7 @@ def uses_up_limit(log: Iterable[NotedRequest]) -> bool:
         kind = (noted.peer, noted.method, noted.has_key)
         if is_answered(noted):
             answered.add(kind)
-        # A run does not use up the quota of an account.
+        # With 429, some services report the quota of an account, not a rate limit.
         elif noted.status and kind in answered and noted.finding != "endpoint.quota":
             return True
     return False

@@ -1,4 +1,4 @@
-"""One TLS handshake, and what the server sent in it, even if it does not succeed."""
+"""One TLS handshake, and what the server sent in it, even if the handshake fails."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ _SERVER_HELLO = 2
 _CERTIFICATE = 11
 _CERTIFICATE_REQUEST = 13
 
-# What Python adds to OpenSSL's words: the name of the error, and a line of C.
+# Python adds the name of the error and a line of C code to OpenSSL's words.
 _PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
 
-# As in most clients; a server that supports only HTTP/2 then says so.
+# Most clients offer only this; a server that supports only HTTP/2 refuses it.
 _PROTOCOLS = ["http/1.1"]
 
 
 @dataclass
 class Handshake:
-    """What arrived, and the error that ended the handshake, if there was one."""
+    """The data that arrived, and the error that ended the handshake, if any."""
 
     chain: list[bytes] = field(default_factory=list)
     """The certificates as the server sent them (DER), its own first."""
     is_answered: bool = False
     """Whether the server answered the handshake with its own message."""
     is_refused: bool = False
-    """Whether the server ended it with an alert."""
+    """Whether the server ended the handshake with an alert."""
     asks_for_certificate: bool = False
     peer: str = ""
     version: str = ""
     seconds: float = 0.0
     error: OSError | None = None
     strict_error: ssl.SSLCertVerificationError | None = None
-    """Why Python 3.13 refuses what this handshake accepted."""
+    """Why the strict rules of Python 3.13 refuse the certificate, if only they do."""
 
     @property
     def verification_error(self) -> ssl.SSLCertVerificationError | None:
@@ -54,7 +54,7 @@ class Handshake:
 
     @property
     def reason(self) -> str:
-        """The error in OpenSSL's words; Python does not name all of them."""
+        """The error as OpenSSL describes it, without the additions of Python."""
         return _PLACE.sub("", str(self.error))
 
     @property
@@ -62,7 +62,7 @@ class Handshake:
         return isinstance(self.error, (socket.timeout, TimeoutError))
 
     def note(self, *reported: Any) -> None:
-        """Note a message; OpenSSL calls this for each one, before it is verified."""
+        """Record a message; OpenSSL reports each one, even before verifying it."""
         direction, _version, content, message_type, message = reported
         if direction != "read":
             return
@@ -98,7 +98,7 @@ def shake(
 def secure(
     sock: socket.socket, trust: ssl.SSLContext, name: str | None, seen: Handshake
 ) -> ssl.SSLSocket:
-    """Perform the handshake; note the messages, which CPython 3.8 to 3.14 reports."""
+    """Perform the handshake; record its messages (reported by CPython 3.8 to 3.14)."""
     with suppress(AttributeError):
         trust._msg_callback = _note  # type: ignore[attr-defined]
     encrypted = trust.wrap_socket(
@@ -119,8 +119,8 @@ def _note(connection: Any, *reported: Any) -> None:
 
 def _read_chain(message: bytes) -> list[bytes]:
     """Return the certificates of a message (RFC 5246 §7.4.2, RFC 8446 §4.4.2)."""
-    # After type and length, TLS 1.3 has an empty context, and extensions after each
-    # certificate. The length of the list tells which form it is.
+    # TLS 1.3 has an empty context after type and length, and extensions after each
+    # certificate. The length of the list shows which version it is.
     is_tls_1_2 = len(message) == 7 + int.from_bytes(message[4:7], "big")
     position = 7 if is_tls_1_2 else 8
     chain = []
@@ -134,7 +134,7 @@ def _read_chain(message: bytes) -> list[bytes]:
 
 
 def new_context() -> ssl.SSLContext:
-    """Return a context that verifies the server, but still trusts no authority."""
+    """Return a context that verifies the server but trusts no authority yet."""
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # The default since Python 3.10.
     trust.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -143,7 +143,7 @@ def new_context() -> ssl.SSLContext:
 
 
 def unverified() -> ssl.SSLContext:
-    """Return a context that accepts any certificate, only to describe it."""
+    """Return a context that accepts any certificate; use it only for diagnosis."""
     trust = new_context()
     trust.check_hostname = False
     trust.verify_mode = ssl.CERT_NONE

@@ -1,9 +1,9 @@
 """Opens a connection along a route, directly or through a proxy.
 
-If an HTTP proxy refuses a tunnel, the report shows its status, the title of its page
-and its name, so that its administrator can find the request.
-SOCKS is version 5 (RFC 1928 and 1929): with `socks5h`, the proxy resolves the host
-name; with `socks5`, this machine does.
+If an HTTP proxy refuses a tunnel, the report shows the status of its response, the
+title of its page and its name, so that its administrator can find the request. Of
+SOCKS, only version 5 is supported (RFC 1928 and 1929): with `socks5h`, the proxy
+resolves the host name; with `socks5`, this machine does.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ WEB_SERVER = {400, 404, 405, 501}
 
 
 class FinalResponse(http.client.HTTPResponse):
-    """A response after any number of interim ones; `http.client` skips only 100."""
+    """A response that skips every interim response; `http.client` skips only 100."""
 
     def _read_status(self) -> tuple[str, int, str]:
-        # RFC 9110 §15.2. 101 is final, because nothing asks for it.
+        # RFC 9110 §15.2. A 101 is treated as final, because no request asks for it.
         while True:
             version, status, reason = super()._read_status()  # type: ignore[misc]
             if not 101 < status < 200:
@@ -68,7 +68,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     except ProbeError as error:
         raise error.with_facts(facts) from None
     except (socket.timeout, TimeoutError):
-        # An HTTP server may wait for a line while we speak SOCKS.
+        # An HTTP server may still wait for a full line when it receives SOCKS or TLS.
         proxy = Route(BaseUrl("http", route.host, route.port, ""), None, addresses)
         is_http = first_bytes(proxy, timeout).startswith(b"HTTP/")
         if is_http and route.proxy.scheme != "http":
@@ -83,11 +83,11 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
-    # The other side closed the connection just after accepting it.
+    # The other side has closed the connection just after accepting it.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
         return ProbeError("http.cut")
     reason = sanitize(error.strerror or str(error)) or say("no_response")
-    # The numbers of TLS errors have another meaning.
+    # The numbers of TLS errors are not system error numbers.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
     is_local = number in connecting.LOCAL_ERRORS
     finding = "tcp.forbidden" if is_local else "http.no_connection"
@@ -140,7 +140,7 @@ def _encrypt(
 
 
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
-    """Return a socket whose bytes a thread copies through TLS, for TLS inside TLS."""
+    """Return a socket whose data a thread copies through TLS, for TLS inside TLS."""
     near, far = socket.socketpair()
 
     def copy() -> None:
@@ -150,7 +150,7 @@ def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
                 ready, _, _ = select.select([encrypted, far], [], [], waits)
                 if waits == 0 or encrypted in ready:
                     encrypted.settimeout(0)
-                    # Maybe only a part of a record has arrived, or a session ticket.
+                    # Perhaps only part of a record or a session ticket has arrived.
                     with suppress(ssl.SSLWantReadError):
                         if not (data := encrypted.recv(65_536)):
                             return
@@ -177,7 +177,7 @@ def _open_tunnel(
     wire.sendall("\r\n".join([*lines, "", ""]).encode())
     response = FinalResponse(wire)  # type: ignore[arg-type]
     response.begin()
-    # A tunnel has no body. A page is a login or a block, and JSON is from an API.
+    # A tunnel has no body: a page means a login or a block, and JSON means an API.
     is_content = response.headers.get_content_type() in (_HTML, _JSON)
     if not 200 <= response.status < 300 or is_content:
         raise _refusal(response, proxy)
@@ -198,10 +198,10 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
     if status == 407:
         return login_error(headers, proxy)
     text = page.decode("utf-8", "replace")
-    # An API in front of the proxy gives the reason in a line of JSON or text.
+    # A proxy, or an API in its place, may give the reason in a line of JSON or text.
     short = sanitize(text) if len(page) <= _MAX_TEXT_BYTES and "<" not in text else ""
     title = page_title(text) or short
-    # What the proxy calls itself.
+    # The name that the proxy gives itself.
     names = [headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server")]
     named = next(filter(None, names), "Squid" if "X-Squid-Error" in headers else "")
     shown = sanitize(f"{status} {response.reason}")
@@ -222,7 +222,7 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
 
 
 def login_error(headers: Message, proxy: Proxy) -> ProbeError:
-    """Return the error for a proxy that requires a login, or rejects ours."""
+    """Return the error for a proxy that requires a login or rejects the given one."""
     values = headers.get_all("Proxy-Authenticate", [])
     offered = [value.split()[0] for value in values if value.strip()]
     if offered and "basic" not in map(str.lower, offered):
@@ -264,7 +264,7 @@ def open_socks_tunnel(
         except OSError:
             reason = say("not_resolved_here")
             raise ProbeError("proxy.cannot_connect", reason=reason) from None
-        # IPv4 if there is one: more proxies have it.
+        # Prefer IPv4, which more proxies support.
         host = min(addresses, key=lambda address: ":" in address)
     peer = DeadlineSocket(sock, deadline)
     methods = bytes([_NO_LOGIN, _PASSWORD] if proxy.login else [_NO_LOGIN])
@@ -289,7 +289,7 @@ def open_socks_tunnel(
     if reply:
         words = _FAILURES.get(reply, "general failure")
         raise ProbeError("proxy.cannot_connect", reason=words)
-    # The address that the proxy uses must be read, but is not needed.
+    # Read the address that the proxy uses, although it is not needed.
     size = _ADDRESS_BYTES.get(address_type) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
 
