@@ -1,4 +1,4 @@
-"""Servers that fail below HTTP: one drops all packets, others speak raw bytes."""
+"""Servers that fail below HTTP: a port that drops all packets, and scripted sockets."""
 
 import socket
 import threading

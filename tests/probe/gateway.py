@@ -120,7 +120,7 @@ class Gateway(ThreadingTCPServer):
         self.connections = itertools.count(1)
         self.lock = threading.Lock()
         self.kept: dict[Any, Any] = {}
-        """What a behavior remembers about earlier replies."""
+        """Replies and texts that behaviors keep for later requests."""
 
     @property
     def port(self) -> int:

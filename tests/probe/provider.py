@@ -62,7 +62,7 @@ class Behavior:
     pause: float = 0.02
     """Seconds to wait before each part of a stream."""
     is_buffered: bool = False
-    """Whether a stream is held back until its end, as some proxies do."""
+    """Whether the parts of a stream are held back until its end."""
     elsewhere: Answer = field(
         default_factory=lambda: Answer(404, error(message="Invalid URL", code=None))
     )

@@ -1,6 +1,6 @@
-"""Sets up connections: the user's input, what is in between, and the other end.
+"""Sets up connections: the user's input, the service, and proxies in between.
 
-An `Arrange` is a function whose context manager yields the probe's input.
+An `Arrange` returns a context manager that yields the probe's input.
 """
 
 import ssl
@@ -17,12 +17,12 @@ from tests.support.authority import Authority
 from tests.support.server import Server
 
 SERVICE = "echo.internal"
-"""The service's name behind a proxy; a loopback address would itself be blamed."""
+"""The service's name behind a proxy; the probe warns of a loopback address there."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What every setup can use: a working Readback server, keys and certificates."""
+    """Resources that setups share: a working Readback server, keys and certificates."""
 
     readback: Server
     revoked_key: str
@@ -47,7 +47,7 @@ Variables = Callable[[Resources], Mapping[str, str]]
 
 
 def working(make: Callable[[Resources], ProbeInput]) -> Arrange:
-    """Start nothing beside the service itself."""
+    """Start nothing besides the service itself."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
@@ -57,7 +57,7 @@ def working(make: Callable[[Resources], ProbeInput]) -> Arrange:
 
 
 def entered_as(change: Callable[[str], str], **changes: Any) -> Arrange:
-    """Let the user enter the address with this change."""
+    """Apply this change to the address that the user enters."""
     return working(
         lambda one: replace(
             ProbeInput(change(one.readback.base_url), one.readback.api_key), **changes
@@ -71,7 +71,7 @@ def elsewhere(url: str, **changes: Any) -> Arrange:
 
 
 def with_key(change: Callable[[str], str]) -> Arrange:
-    """Let the user enter the key with this change."""
+    """Apply this change to the key that the user enters."""
     return working(
         lambda one: ProbeInput(one.readback.base_url, change(one.readback.api_key))
     )

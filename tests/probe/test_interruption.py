@@ -171,7 +171,7 @@ def test_progress_is_shown_beside_a_pipe() -> None:
 
 
 class Interrupting(ProgressLine):
-    """A display whose user presses Ctrl-C when this step is shown."""
+    """A display whose user presses Ctrl-C when it shows the step with this title."""
 
     def __init__(self, title: str) -> None:
         super().__init__(None)

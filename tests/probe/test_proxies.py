@@ -44,7 +44,7 @@ class Forwarding:
 @pytest.fixture
 def forwarded(resources: Resources, monkeypatch: pytest.MonkeyPatch):
     """Set a proxy; yield the methods of forwarded requests, and the proxy's address."""
-    # A proxy for a loopback address is no reason for a warning if it works.
+    # A proxy for a loopback address causes no warning if it works.
     forwarding = Forwarding()
     with gateway(resources.readback.base_url, forwarding) as server:
         place = f"127.0.0.1:{server.port}"

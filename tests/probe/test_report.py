@@ -76,7 +76,7 @@ ALL_FORMS = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
 def run_of(**findings: Diagnosis) -> ProbeReport:
-    """Return a report with these diagnoses, each at the step of its name."""
+    """Return a report whose steps have these names and diagnoses."""
     report = report_of(*findings.values())
     steps = zip(findings, report.results, strict=True)
     return replace(
