@@ -1,7 +1,7 @@
 """A separate network for the probe, with dead routes and a DNS server.
 
-No packet leaves this machine: a network namespace has no link to the outside. Creating
-it needs root and `ip`.
+No packet leaves this machine: a network namespace has no link to the outside. Root and
+the program `ip` are needed to create one.
 """
 
 import json

@@ -17,7 +17,7 @@ from tests.support.authority import Authority
 from tests.support.server import Server
 
 SERVICE = "echo.internal"
-"""The service's name behind a proxy; the probe warns of a loopback address there."""
+"""The service's name behind a proxy: the probe would warn of a loopback address."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tests.support.server import Server
 
 # For peers that send endlessly: the probe reads from each for several timeouts.
 TIMEOUT = 0.2
-# For the other peers: they close the connection, if slowly on a busy machine.
+# For peers that close the connection, even if a busy machine is slow to do so.
 PATIENT = 60.0
 # A run waits for at most a few timeouts; the rest is for a slow machine.
 MAX_SECONDS = 60
