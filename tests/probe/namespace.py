@@ -28,11 +28,13 @@ from readback.probe.entered.key import Secret
 from readback.probe.runner import ProbeRun
 from readback.probe.runner import STEPS
 urls, key, timeout, steps = json.loads(sys.stdin.read())
-chosen = tuple(one for one in STEPS if one.id in steps)
+chosen = tuple(step for step in STEPS if step.id in steps)
 def probe(url):
     context = ProbeContext(url, Secret(key), timeout)
     report = ProbeRun(context).run(chosen)
-    results = [(one.diagnosis.id, one.diagnosis.sentence) for one in report.results]
+    results = [
+        (result.diagnosis.id, result.diagnosis.sentence) for result in report.results
+    ]
     return results, report.seconds
 with ThreadPoolExecutor(len(urls)) as pool:
     print(json.dumps(list(pool.map(probe, urls))))

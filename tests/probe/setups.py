@@ -59,8 +59,9 @@ def working(make: Callable[[Resources], ProbeInput]) -> Arrange:
 def entered_as(change: Callable[[str], str], **changes: Any) -> Arrange:
     """Apply this change to the address that the user enters."""
     return working(
-        lambda one: replace(
-            ProbeInput(change(one.readback.base_url), one.readback.api_key), **changes
+        lambda resources: replace(
+            ProbeInput(change(resources.readback.base_url), resources.readback.api_key),
+            **changes,
         )
     )
 
@@ -73,15 +74,19 @@ def elsewhere(url: str, **changes: Any) -> Arrange:
 def with_key(change: Callable[[str], str]) -> Arrange:
     """Apply this change to the key that the user enters."""
     return working(
-        lambda one: ProbeInput(one.readback.base_url, change(one.readback.api_key))
+        lambda resources: ProbeInput(
+            resources.readback.base_url, change(resources.readback.api_key)
+        )
     )
 
 
 def with_variables(variables: Variables) -> Arrange:
     """Use the working service, with these variables set."""
     return working(
-        lambda one: ProbeInput(
-            one.readback.base_url, one.readback.api_key, environment=variables(one)
+        lambda resources: ProbeInput(
+            resources.readback.base_url,
+            resources.readback.api_key,
+            environment=variables(resources),
         )
     )
 

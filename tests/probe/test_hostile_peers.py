@@ -155,5 +155,5 @@ def test_any_content_gets_a_diagnosis(
     content: object, of_readback: bool, readback: Server
 ) -> None:
     key = readback.api_key if of_readback else "key-of-another-service"
-    with hostile_peer(lambda one: impostor(one, content, of_readback)) as port:
+    with hostile_peer(lambda request: impostor(request, content, of_readback)) as port:
         assert_sound(probed(port, key, chat=None if of_readback else "x"))

@@ -115,7 +115,7 @@ def test_a_page_is_not_waited_for_once_it_is_complete(
             received.append(client.recv(1))  # Empty: the probe closed the connection.
 
     monkeypatch.setattr(
-        DeadlineSocket, "_limit", lambda one: one._socket.settimeout(60)
+        DeadlineSocket, "_limit", lambda sock: sock._socket.settimeout(60)
     )
     found(through_proxy(behave, monkeypatch), "proxy.cannot_connect")
     assert set(received) == {b""}

@@ -74,7 +74,7 @@ def test_every_problem_is_shown_by_a_misfortune_or_a_test() -> None:
         for misfortune in _NAMED
         if misfortune not in _USUAL
     ],
-    ids=lambda one: one.name,
+    ids=lambda misfortune: misfortune.name,
 )
 def test_a_misfortune_is_told_rightly(
     misfortune: Misfortune, resources: Resources, monkeypatch: pytest.MonkeyPatch
