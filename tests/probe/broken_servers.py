@@ -1,4 +1,4 @@
-"""Broken servers below HTTP: closed ports, dropped packets, misbehaving sockets."""
+"""Servers that fail below HTTP: a port that drops all packets, and scripted sockets."""
 
 import socket
 import threading
@@ -26,7 +26,7 @@ def black_hole() -> Iterator[int]:
 
 @contextmanager
 def socket_server(behave: Behavior) -> Iterator[int]:
-    """Accept connections and call the behavior once for each; yield the port."""
+    """Accept connections and call `behave` once for each; yield the port."""
     stopping = threading.Event()
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         thread = threading.Thread(target=_accept, args=(server, behave, stopping))

@@ -1,4 +1,4 @@
-"""Fixtures: one Readback server for all tests of the probe, keys and certificates."""
+"""Fixtures for all tests of the probe: a Readback server, keys and certificates."""
 
 from pathlib import Path
 
@@ -23,7 +23,6 @@ def resources(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> Res
 
 @pytest.fixture(scope="session")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with nothing in it."""
     return tmp_path_factory.mktemp("empty")
 
 
@@ -35,5 +34,4 @@ def _own_root(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def _few_public_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare each run the 40 ms in which the whole list is loaded."""
     monkeypatch.setattr(stores.certifi, "contents", lambda: setup.FEW_CERTIFICATES)

@@ -1,8 +1,8 @@
-"""A gateway in front of a Readback that does with each request what it is told to do.
+"""A gateway in front of a Readback server, with a behavior that each test chooses.
 
-Its behavior is a function from a request to a reply. The small ones below can be
-combined, as in `every(3, answering(502))`. With a method of CONNECT, or with whole URLs
-as targets, the same gateway is a forward proxy.
+A behavior is a function that takes a request and returns a reply. The behaviors below
+can be combined, as in `every(3, answering(502))`. With `proxying()`, the gateway is a
+forward proxy.
 """
 
 import http.client
@@ -29,7 +29,7 @@ _HANG_SECONDS = 90.0
 _FRAMING = ("content-length", "connection", "transfer-encoding", "expect")
 
 at_home: Callable[[], AbstractContextManager[None]] = nullcontext
-"""Enters the service's network, if this process has moved to another one."""
+"""Enters the service's network if this process has moved to another network."""
 
 
 class Reset(Exception):
@@ -46,23 +46,23 @@ class Call:
 
     gateway: "Gateway"
     number: int
-    """Its place among all requests, from 1."""
+    """Its position among all requests, starting at 1."""
     connection: int
-    """The place of its connection among all connections, from 1."""
+    """The position of its connection among all connections, starting at 1."""
     place: int
-    """Its place on that connection, from 1."""
+    """Its position on that connection, starting at 1."""
     method: str
     target: str
     fields: Fields
     body: bytes
 
     def __getitem__(self, name: str) -> str:
-        """Return the value of a field, or nothing."""
+        """Return the value of a field, or an empty string."""
         found = (v for k, v in self.fields if k.lower() == name.lower())
         return next(found, "")
 
     def with_field(self, name: str, *values: str) -> "Call":
-        """Replace a field; without a value, remove it."""
+        """Replace a field; without values, remove it."""
         kept = tuple(field for field in self.fields if field[0].lower() != name.lower())
         return replace(self, fields=(*kept, *((name, value) for value in values)))
 
@@ -75,11 +75,11 @@ class Reply:
     body: bytes = b""
     version: str = "HTTP/1.1"
     before: bytes = b""
-    """Bytes sent before the first line, such as an interim response."""
+    """Bytes sent before the status line, such as an interim response."""
     keep: int | None = None
     """How many bytes of the body are sent before the connection is closed."""
     pause: float = 0.0
-    """Seconds before each piece of the body."""
+    """Seconds to wait before each piece of the body."""
     piece: int = 1 << 20
     is_framed: bool = True
     tunnel_to: tuple[str, int] | None = None
@@ -109,7 +109,7 @@ class Gateway(ThreadingTCPServer):
         address: tuple[str, int] = ("127.0.0.1", 0),
         tls: Sequence[ssl.SSLContext] = (),
     ) -> None:
-        """Uses several TLS contexts in turn, one for each connection."""
+        """Use the TLS contexts in turn, one for each connection."""
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
@@ -120,7 +120,7 @@ class Gateway(ThreadingTCPServer):
         self.connections = itertools.count(1)
         self.lock = threading.Lock()
         self.kept: dict[Any, Any] = {}
-        """What a behavior remembers about earlier replies."""
+        """Replies and texts that behaviors keep for later requests."""
 
     @property
     def port(self) -> int:
@@ -132,7 +132,7 @@ class Gateway(ThreadingTCPServer):
         return f"{origin}:{self.port}/v1"
 
     def handle_error(self, request, client_address) -> None:
-        """Do not log: connections end in unusual ways here."""
+        """Do not log: these connections end in unusual ways on purpose."""
 
 
 class _Handler(BaseRequestHandler):
@@ -151,7 +151,7 @@ class _Handler(BaseRequestHandler):
                 while self._answer_one(stream, number, place):
                     place += 1
         except Reset:
-            # RFC 9293 §3.6: with unread or unsent data, closing is a reset.
+            # With a linger time of 0, close() sends a TCP reset.
             linger = struct.pack("ii", 1, 0)
             self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             self.request.close()
@@ -159,13 +159,13 @@ class _Handler(BaseRequestHandler):
             pass
 
     def finish(self) -> None:
-        # With TLS this is another socket than the one that the server closes.
+        # With TLS, this is not the socket that the server closes.
         self.request.close()
 
     def _answer_one(self, stream: Any, connection: int, place: int) -> bool:
         """Answer a request; return whether another one may follow."""
         first = stream.readline().decode("latin-1").split()
-        # Bytes of TLS often look like three words, but never like these three.
+        # TLS bytes may split into three words, but the third never starts with HTTP/.
         if len(first) != 3 or not first[2].startswith("HTTP/"):
             return False
         fields = []
@@ -205,7 +205,7 @@ def _write(sock: socket.socket, reply: Reply) -> bool:
     head = reply.before + head
     body = reply.body if reply.keep is None else reply.body[: reply.keep]
     if not reply.pause and len(body) <= reply.piece:
-        sock.sendall(head + body)  # at once, as servers do
+        sock.sendall(head + body)  # together, as servers do
     else:
         sock.sendall(head)
         for start in range(0, len(body), reply.piece):
@@ -215,11 +215,11 @@ def _write(sock: socket.socket, reply: Reply) -> bool:
     return is_open and reply["Connection"].lower() != "close"
 
 
-# What can be done with a request.
+# Behaviors, and functions that make them.
 
 
 def pass_on(call: Call, upstream: str = "") -> Reply:
-    """Let the service answer, or another one."""
+    """Let the service answer, or the server at `upstream`."""
     netloc = upstream or call.gateway.upstream.netloc
     connection = http.client.HTTPConnection(netloc, timeout=60)
     try:
@@ -238,7 +238,7 @@ def pass_on(call: Call, upstream: str = "") -> Reply:
         body = response.read()
     finally:
         connection.close()
-    # Without Link the probe does not look for a cabinet, which would not know the
+    # Without Link, the probe does not look for the cabinet, which does not know the
     # address of this gateway.
     fields = tuple(
         (k, v) for k, v in response.getheaders() if k.lower() not in (*_FRAMING, "link")
@@ -247,7 +247,7 @@ def pass_on(call: Call, upstream: str = "") -> Reply:
 
 
 def answering(status: int, body: bytes = b"", reason: str = "OK", **fields: str):
-    """Send this answer, whatever the request."""
+    """Send the same answer to every request."""
     named = tuple((name.replace("_", "-"), value) for name, value in fields.items())
     return lambda call: Reply(status, reason, named, body)
 
@@ -317,7 +317,7 @@ def rewriting_body(change: Callable[[bytes], bytes]) -> Behavior:
 
 
 def rewriting_json(change: Callable[[dict], None]) -> Behavior:
-    """Change the parsed bodies of requests, in place."""
+    """Let `change` edit the parsed body of each request in place."""
 
     def rewrite(body: bytes) -> bytes:
         content = json.loads(body)
@@ -328,7 +328,6 @@ def rewriting_json(change: Callable[[dict], None]) -> Behavior:
 
 
 def editing(change: Callable[[Reply], Reply], then: Behavior = pass_on) -> Behavior:
-    """Change replies."""
     return lambda call: change(then(call))
 
 
@@ -337,7 +336,7 @@ def editing_body(change: Callable[[bytes], bytes]) -> Behavior:
 
 
 def editing_json(change: Callable[[dict], None], *, completions: bool = True):
-    """Change the parsed bodies of replies, in place."""
+    """Let `change` edit the parsed body of each reply in place."""
 
     def edit(body: bytes) -> bytes:
         if completions and b"chat.completion" not in body:
@@ -350,7 +349,7 @@ def editing_json(change: Callable[[dict], None], *, completions: bool = True):
 
 
 def editing_text(change: Callable[[str], str]) -> Behavior:
-    """Change the texts of completions."""
+    """Change the text of each completion."""
 
     def edit(content: dict) -> None:
         message = content["choices"][0]["message"]
@@ -360,7 +359,7 @@ def editing_text(change: Callable[[str], str]) -> Behavior:
 
 
 def with_fields(**fields: str) -> Behavior:
-    """Add fields to replies."""
+    """Set these header fields in each reply."""
 
     def add(reply: Reply) -> Reply:
         for name, value in fields.items():
@@ -371,7 +370,7 @@ def with_fields(**fields: str) -> Behavior:
 
 
 def dated(seconds: float) -> Behavior:
-    """Write dates from a clock that is ahead by this many seconds."""
+    """Set the Date of each reply from a clock that is this many seconds ahead."""
 
     def change(reply: Reply) -> Reply:
         return reply.with_field("Date", formatdate(time.time() + seconds, usegmt=True))
@@ -390,17 +389,17 @@ def after(seconds: float, then: Behavior = pass_on) -> Behavior:
 
 
 def in_turn(*behaviors: Behavior) -> Behavior:
-    """Use one after the other, then start again with the first."""
+    """Rotate through the behaviors, one for each request."""
     return lambda call: behaviors[call.number % len(behaviors)](call)
 
 
 def first(n: int, early: Behavior, later: Behavior = pass_on) -> Behavior:
-    """Treat the first requests differently from later ones."""
+    """Treat the first n requests differently from later ones."""
     return when(lambda call: call.number <= n, early, later)
 
 
 def cached(then: Behavior = pass_on, key: Callable[[Call], Any] | None = None):
-    """Repeat the first reply to the same method and target."""
+    """Repeat the first reply to each method and target, or to each `key`."""
     key = key or (lambda call: (call.method, call.target))
 
     def behave(call: Call) -> Reply:
@@ -414,7 +413,7 @@ def cached(then: Behavior = pass_on, key: Callable[[Call], Any] | None = None):
 
 
 def swapped(call: Call) -> Reply:
-    """Give the text of each completion to the next request for one."""
+    """Put the text of each completion into the next completion."""
 
     def change(text: str) -> str:
         with call.gateway.lock:
@@ -426,14 +425,14 @@ def swapped(call: Call) -> Reply:
 
 
 def forwarding(call: Call) -> Reply:
-    """Do what a forward proxy does with a plain request."""
+    """Pass on a plain request, as a forward proxy does."""
     target = urlsplit(call.target)
     plain = replace(call, target=target._replace(scheme="", netloc="").geturl())
     return pass_on(plain)
 
 
 def tunneling(port: int | None = None) -> Behavior:
-    """Do what a forward proxy does with CONNECT; every service is on this machine."""
+    """Answer CONNECT with a tunnel, which always leads to a port of this machine."""
 
     def behave(call: Call) -> Reply:
         asked = call.target.rpartition(":")[2]
@@ -443,7 +442,7 @@ def tunneling(port: int | None = None) -> Behavior:
 
 
 def proxying(port: int | None = None) -> Behavior:
-    """Be a forward proxy that works."""
+    """Act as a working forward proxy."""
     return when(lambda call: call.method == "CONNECT", tunneling(port), forwarding)
 
 
@@ -452,7 +451,7 @@ def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
     partner = {one: other, other: one}
     while True:
         for ready in select.select([one, other], [], [])[0]:
-            # A TLS socket reads whole records, so nothing is left in its buffer.
+            # Each recv() reads a whole TLS record, so select() misses no buffered data.
             if not (data := ready.recv(65536)):
                 return
             partner[ready].sendall(data)
@@ -460,7 +459,7 @@ def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
 
 @contextmanager
 def running(server: BaseServer) -> Iterator[None]:
-    """Run in its own thread."""
+    """Run the server in its own thread."""
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

@@ -1,7 +1,7 @@
-"""Peers that send the worst that a client can receive: their names and what they send.
+"""Hostile peers by name: each sends something that may break a client.
 
-What a peer sends is an iterator of bytes, which may be endless; the connection is
-closed after the last ones.
+The function of a peer returns an iterable of the bytes to send, which may be endless;
+the connection is closed after the last bytes.
 """
 
 import socket
@@ -25,8 +25,8 @@ DEEP = b'{"a":' * 99_999 + b"1" + b"}" * 99_999
 
 @cache
 def bomb() -> bytes:
-    """Return 50 MB of zeros as a few KB, without holding them in memory."""
-    packer = zlib.compressobj(wbits=31)  # the format of gzip
+    """Return 50 MB of zeros as 49 KB of gzip, without holding the zeros in memory."""
+    packer = zlib.compressobj(wbits=31)  # gzip
     parts = [packer.compress(b"\0" * 1_000_000) for _ in range(50)]
     return b"".join([*parts, packer.flush()])
 
@@ -99,7 +99,7 @@ class _Peer(socketserver.ThreadingTCPServer):
     respond: Callable[[bytes], Iterable[bytes]]
 
     def handle_error(self, request, client_address) -> None:
-        """Do not log: the probe closes connections in the middle."""
+        """Do not log: the probe closes connections before everything is sent."""
 
 
 class _Handler(socketserver.BaseRequestHandler):

@@ -1,7 +1,7 @@
 """A separate network for the probe, with dead routes and a DNS server.
 
-What happens here never leaves the machine: a namespace has no cable to anywhere. It
-needs root and `ip`.
+No packet leaves this machine: a network namespace has no link to the outside. Root and
+the program `ip` are needed to create one.
 """
 
 import json
@@ -28,11 +28,13 @@ from readback.probe.entered.key import Secret
 from readback.probe.runner import ProbeRun
 from readback.probe.runner import STEPS
 urls, key, timeout, steps = json.loads(sys.stdin.read())
-chosen = tuple(one for one in STEPS if one.id in steps)
+chosen = tuple(step for step in STEPS if step.id in steps)
 def probe(url):
     context = ProbeContext(url, Secret(key), timeout)
     report = ProbeRun(context).run(chosen)
-    results = [(one.diagnosis.id, one.diagnosis.sentence) for one in report.results]
+    results = [
+        (result.diagnosis.id, result.diagnosis.sentence) for result in report.results
+    ]
     return results, report.seconds
 with ThreadPoolExecutor(len(urls)) as pool:
     print(json.dumps(list(pool.map(probe, urls))))
@@ -40,7 +42,7 @@ with ThreadPoolExecutor(len(urls)) as pool:
 
 
 def missing() -> str:
-    """Return why this machine cannot have a namespace, or ""."""
+    """Return why this machine cannot create such a network, or ""."""
     if reason := namespaces.why_not():
         return reason
     try:
@@ -67,12 +69,12 @@ class Namespace:
         self.machines.ip(_MACHINE, *commands)
 
     def entered(self) -> AbstractContextManager[None]:
-        """Move this thread here; the sockets that it opens stay here."""
+        """Move this thread into the namespace; the sockets that it opens stay there."""
         return self.machines.on(_MACHINE)
 
     @contextmanager
     def gateway(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
-        """Run a gateway here to a service outside; yield its port."""
+        """Run a gateway here to a service outside; yield the gateway's port."""
         with self.entered():
             server = Gateway(upstream, pass_on, (host, port))
         with running(server):
@@ -80,7 +82,7 @@ class Namespace:
 
     @contextmanager
     def resolving(self, answer: name_server.Answer) -> Iterator[None]:
-        """Run a DNS server here, the only one that this network knows."""
+        """Run a DNS server here, the only one that this network uses."""
         with self.entered():
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             sock.bind(("127.0.0.1", 53))
@@ -102,7 +104,7 @@ class Namespace:
         *,
         timeout: float = 5.0,
     ) -> list[Findings]:
-        """Run steps of the probe here, for all addresses at once, in a new process."""
+        """Run these steps here in a new process, for all addresses at once."""
         # Unlike nsenter, this also uses the DNS settings of the namespace.
         name = self.machines.namespace(_MACHINE)
         command = ["ip", "netns", "exec", name, sys.executable, "-c", _PROBE]

@@ -10,7 +10,7 @@ from tests.probe.setups import ProbeInput
 
 
 def probed(probe_input: ProbeInput, left_out: str = "") -> ProbeReport:
-    """Run all steps but this one."""
+    """Run all steps except `left_out`."""
     context = ProbeContext(
         probe_input.base_url,
         Secret(probe_input.key),

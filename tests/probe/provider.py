@@ -60,9 +60,9 @@ class Behavior:
     streamed: Answer = field(default_factory=lambda: Answer(200, parts=STREAM))
     token_limit: str = "max_tokens"
     pause: float = 0.02
-    """Seconds before each part of a stream."""
+    """Seconds to wait before each part of a stream."""
     is_buffered: bool = False
-    """Whether a stream is held back until its end, as by a proxy."""
+    """Whether the parts of a stream are held back until its end."""
     elsewhere: Answer = field(
         default_factory=lambda: Answer(404, error(message="Invalid URL", code=None))
     )
@@ -106,7 +106,7 @@ class Provider(Gateway):
         body, piece = b"".join(answer.parts), len(answer.parts[0])
         if self.behavior.is_buffered:
             pause, piece = pause * len(answer.parts), len(body)
-        # A stream ends with its connection.
+        # The stream ends when the connection is closed.
         return Reply(
             answer.status,
             fields=fields,
@@ -163,7 +163,7 @@ class Provider(Gateway):
 
 @contextmanager
 def provider(**options: object) -> Iterator[Provider]:
-    """Run a provider that behaves as these options say."""
+    """Run a provider with these options of `Behavior`."""
     server = Provider(Behavior(**options))
     with running(server):
         yield server

@@ -1,6 +1,4 @@
-"""The resources of the probe's tests: a Readback server, keys, and isolation from this
-machine's own set-up.
-"""
+"""Resources of the probe's tests: a server, keys, and isolation from this machine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +13,7 @@ from tests.support.authority import Authority
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
 
-# Loading the whole list would take each run 40 ms.
+# The first certificate of the list: loading the whole list takes 40 ms per run.
 FEW_CERTIFICATES = "".join(
     certifi.contents().partition("-----END CERTIFICATE-----")[:2]
 )
@@ -35,7 +33,7 @@ def made_in(folder: Path, readback: Server) -> Resources:
 
 
 def quiet_this_process(empty: Path) -> None:
-    """Permanently hide everything on this machine that would change the results."""
+    """Hide the files and public certificates of this machine until the process ends."""
     tcp.ROOT = empty
     stores.certifi.contents = lambda: FEW_CERTIFICATES
 

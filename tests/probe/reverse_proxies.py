@@ -1,4 +1,4 @@
-"""Reverse proxies as operators run them, with the least possible configuration."""
+"""Reverse proxies that operators use, with minimal configurations."""
 
 import socket
 import subprocess
@@ -11,7 +11,7 @@ from tests.support.commands import free_port
 from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 
-# Neither passes on the link to the cabinet, which does not know their address.
+# Both remove the link to the cabinet, which does not know their addresses.
 NGINX = """
 daemon off;
 pid {folder}/pid;
@@ -49,7 +49,7 @@ COMMANDS = {
 
 @contextmanager
 def reverse_proxy(program: str, upstream: str, folder: Path) -> Iterator[str]:
-    """Run the program in front of the upstream base URL; yield its own."""
+    """Run the program in front of this base URL; yield the proxy's base URL."""
     template, arguments = COMMANDS[program]
     port, file = free_port(), folder / "settings"
     netloc = urlsplit(upstream).netloc

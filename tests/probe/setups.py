@@ -1,6 +1,6 @@
-"""Sets up connections: what is entered, what is in between, and the other end.
+"""Sets up connections: the user's input, the service, and proxies in between.
 
-Each function returns a factory of context managers that yield the probe's input.
+An `Arrange` returns a context manager that yields the probe's input.
 """
 
 import ssl
@@ -17,12 +17,12 @@ from tests.support.authority import Authority
 from tests.support.server import Server
 
 SERVICE = "echo.internal"
-"""The service's name behind a proxy."""
+"""The service's name behind a proxy: the probe would warn of a loopback address."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """The parts of set-ups: a working Readback server, keys, certificates."""
+    """Resources that setups share: a working Readback server, keys and certificates."""
 
     readback: Server
     revoked_key: str
@@ -47,7 +47,7 @@ Variables = Callable[[Resources], Mapping[str, str]]
 
 
 def working(make: Callable[[Resources], ProbeInput]) -> Arrange:
-    """Nothing has to run beside the service itself."""
+    """Start nothing besides the service itself."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
@@ -57,37 +57,42 @@ def working(make: Callable[[Resources], ProbeInput]) -> Arrange:
 
 
 def entered_as(change: Callable[[str], str], **changes: Any) -> Arrange:
-    """The user enters the address with this change."""
+    """Apply this change to the address that the user enters."""
     return working(
-        lambda one: replace(
-            ProbeInput(change(one.readback.base_url), one.readback.api_key), **changes
+        lambda resources: replace(
+            ProbeInput(change(resources.readback.base_url), resources.readback.api_key),
+            **changes,
         )
     )
 
 
 def elsewhere(url: str, **changes: Any) -> Arrange:
-    """The user enters this address, at which there may be nothing."""
+    """Let the user enter this address, where nothing may be listening."""
     return entered_as(lambda _: url, **{"timeout": 3.0, **changes})
 
 
 def with_key(change: Callable[[str], str]) -> Arrange:
-    """The user enters the key with this change."""
+    """Apply this change to the key that the user enters."""
     return working(
-        lambda one: ProbeInput(one.readback.base_url, change(one.readback.api_key))
+        lambda resources: ProbeInput(
+            resources.readback.base_url, change(resources.readback.api_key)
+        )
     )
 
 
 def with_variables(variables: Variables) -> Arrange:
-    """The service works, and these variables are set."""
+    """Use the working service, with these variables set."""
     return working(
-        lambda one: ProbeInput(
-            one.readback.base_url, one.readback.api_key, environment=variables(one)
+        lambda resources: ProbeInput(
+            resources.readback.base_url,
+            resources.readback.api_key,
+            environment=variables(resources),
         )
     )
 
 
 def through(behave: Behavior = pass_on, path: str = "/v1", **changes: Any) -> Arrange:
-    """A gateway with this behavior is in front of the service."""
+    """Put a gateway with this behavior in front of the service."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
@@ -101,7 +106,7 @@ def through(behave: Behavior = pass_on, path: str = "/v1", **changes: Any) -> Ar
 def on_socket(
     behave: broken_servers.Behavior, scheme: str = "http", timeout: float = 3.0
 ) -> Arrange:
-    """A server that speaks no HTTP, or broken HTTP, is at the address."""
+    """Put a server that speaks no HTTP, or broken HTTP, at the address."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
@@ -120,7 +125,7 @@ def over_tls(
     store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
-    """A TLS gateway that rotates through these contexts.
+    """Put a TLS gateway that rotates through these contexts in front of the service.
 
     The tests' authority is trusted unless `store` sets other variables.
     """
@@ -139,19 +144,19 @@ def over_tls(
 
 
 def serving(**certificate: Any) -> Context:
-    """The tests' authority issued this certificate."""
+    """Let the tests' authority issue this certificate."""
     return lambda resources: resources.authority.serves(**certificate)
 
 
 def issued_by(name: str, **certificate: Any) -> Context:
-    """Another authority issued this certificate."""
+    """Let another authority issue this certificate."""
     return lambda resources: Authority(resources.folder / "other", name).serves(
         **certificate
     )
 
 
 def below(name: str, **certificate: Any) -> Context:
-    """An intermediate authority with this name issued this certificate."""
+    """Let an intermediate authority with this name issue this certificate."""
     return lambda resources: Authority(
         resources.folder / "middle", name, parent=resources.authority
     ).serves(**certificate)
@@ -160,7 +165,7 @@ def below(name: str, **certificate: Any) -> Context:
 def with_settings(
     change: Callable[[ssl.SSLContext], None], **certificate: Any
 ) -> Context:
-    """The server changes its TLS settings."""
+    """Change the TLS settings of the server."""
 
     def make(resources: Resources) -> ssl.SSLContext:
         context = resources.authority.serves(**certificate)
@@ -173,12 +178,12 @@ def with_settings(
 
 
 def untrusted(resources: Resources) -> Mapping[str, str]:
-    """No variable names an authority."""
+    """Name no authority in a variable."""
     return {}
 
 
 def other_in(variable: str) -> Variables:
-    """This variable names the authority of `issued_by`."""
+    """Name the authority of `issued_by` in this variable."""
     return lambda resources: {variable: str(resources.folder / "other" / "root.pem")}
 
 
@@ -195,15 +200,14 @@ def proxied(
     scheme: str = "http",
     **changes: Any,
 ) -> Arrange:
-    """The environment names a proxy with this behavior, or a working proxy by default.
+    """Name a proxy in the environment: with this behavior, or a working one.
 
-    A decrypting proxy applies the behavior to the requests inside the tunnel.
+    Apply `decrypted` to the requests inside the tunnel, as a decrypting proxy would.
     """
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         upstream = resources.readback.base_url
-        # A name that only the proxy resolves: a proxy cannot reach this machine.
         shown = certificate or serving(host=service)
         tls = [shown(resources)] if encrypted else []
         with (

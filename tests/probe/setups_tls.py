@@ -1,4 +1,4 @@
-"""Certificates, authorities, stores and settings of servers with which TLS fails."""
+"""Certificates and settings of servers that make TLS fail."""
 
 import socket
 import ssl
@@ -73,7 +73,7 @@ def fail_for_any_name(tls: ssl.SSLContext) -> None:
 
 @contextmanager
 def filtered_name(resources: Resources) -> Iterator[ProbeInput]:
-    """Something cuts every handshake that names the host."""
+    """Simulate a filter that cuts every handshake that names the host."""
     tls = resources.authority.serves()
 
     def behave(client: socket.socket) -> None:
@@ -88,7 +88,7 @@ def filtered_name(resources: Resources) -> Iterator[ProbeInput]:
 
 
 def since_3_13(arrange: Arrange) -> Arrange:
-    """The version of Python decides whether this happens."""
+    """Skip this setup before Python 3.13, which is stricter about certificates."""
 
     @contextmanager
     def checked(resources: Resources) -> Iterator[ProbeInput]:

@@ -17,7 +17,7 @@ class SocksProxy(ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.login = login
         self.reply = reply
-        """The code that refuses every connection; 0 connects to the target."""
+        """The reply to every request; with 0, the proxy connects to the target."""
         self.targets: list[str] = []
         """The hosts as the clients named them."""
 

@@ -1,4 +1,4 @@
-"""A pseudo-terminal: what a person at a keyboard sees of a command."""
+"""Runs a command in a pseudo-terminal, for tests of what a user types and sees."""
 
 import os
 import pty
@@ -10,8 +10,6 @@ TIMEOUT = 60.0
 
 
 class Terminal:
-    """A command in a pseudo-terminal, as a user sees it."""
-
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.pid, self._line = pty.fork()
         if self.pid == 0:

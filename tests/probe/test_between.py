@@ -1,4 +1,4 @@
-"""What is in between: cases that the misfortunes do not cover, and no false alarms."""
+"""Proxies and filters in between: cases that no misfortune covers, and false alarms."""
 
 from pathlib import Path
 

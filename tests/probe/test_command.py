@@ -29,13 +29,13 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def run(*arguments: str, key: str | None = None, more: Mapping[str, str] | None = None):
-    """Run the command without a terminal, as a fork that has imported it."""
+    """Run the command without a terminal, in a fork that has already imported it."""
     given = dict(more or {}) | ({} if key is None else {"READBACK_API_KEY": key})
     return run_command(environment(**given), *COMMAND[3:], *arguments)
 
 
 def run_with_pipes(*arguments: str, key: str | None = None, stdin: str = ""):
-    """Run the command as a shell does: a new process between two pipes."""
+    """Run the command as a shell does, in a new process between two pipes."""
     more = {} if key is None else {"READBACK_API_KEY": key}
     return subprocess.run(
         [*COMMAND, *arguments],
@@ -112,7 +112,7 @@ def test_a_readback_key_alone_is_not_sent_to_openai(readback: Server) -> None:
 
 def test_another_key_alone_is_tested_where_the_openai_package_would_use_it() -> None:
     more = {"OPENAI_API_KEY": "sk-proj-0123456789abcdef"}
-    # Nothing leaves this machine.
+    # The closed port of the proxy keeps every request on this machine.
     done = run(more=more | {"https_proxy": "http://127.0.0.1:1", "no_proxy": ""})
     assert done.returncode == FailureFamily.NETWORK, done.stdout
     text = " ".join(done.stdout.split())
@@ -171,7 +171,7 @@ def test_a_client_certificate_and_its_authority_can_be_given(
 
 
 def _with_encrypted_key(pem: str) -> str:
-    """Return a certificate and its key, with a password on the key."""
+    """Return the certificate and its key, with the key encrypted by a password."""
     key = serialization.load_pem_private_key(pem.encode(), None)
     encrypted = key.private_bytes(
         serialization.Encoding.PEM,
@@ -189,7 +189,7 @@ def test_a_terminal_that_cannot_show_a_mark_gets_a_word(
     given = {**environment(**more), "READBACK_API_KEY": readback.api_key}
     command = [*COMMAND, readback.base_url]
     done = subprocess.run(command, env=given, capture_output=True, timeout=TIMEOUT)
-    # In English, because Russian cannot be shown either.
+    # The report is in English, because these encodings cannot show Russian.
     assert done.stdout.decode(encoding).startswith("ok Works: every text was returned")
 
 

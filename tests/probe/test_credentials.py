@@ -1,4 +1,4 @@
-"""Where a key is sent, seen on the wire: each row of the rule in docs/probe.md."""
+"""Where the key is sent, as the server sees it: each rule in docs/probe.md."""
 
 import socket
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Recording:
 
 @contextmanager
 def named(host: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make a name lead to this machine, as a hosts file does."""
+    """Resolve this name to this machine, as a hosts file can."""
     original = socket.getaddrinfo
 
     def resolve(asked, port, *rest, **options):
@@ -67,7 +67,7 @@ def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
 
 @pytest.fixture
 def run(resources: Resources, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that runs the probe on a service at a name, over TLS."""
+    """Return a function that probes a service at a host name, by default over TLS."""
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
 
     def run(service: Recording, host: str = HOST, scheme: str = "https", **given):
@@ -237,13 +237,13 @@ def test_an_answer_that_no_key_would_change_is_told(
 def test_a_readback_is_recognized_behind_a_gateway_that_only_wants_a_key(
     without_key: Behavior, run, resources: Resources
 ) -> None:
-    """The made-up key gets through, and a Readback refuses it."""
+    """The gateway lets the probe's made-up key through, and a Readback refuses it."""
     key = resources.readback.api_key
     service = Recording(without_key, with_key=pass_on)
     report = run(service, key=key)
     assert report.id == "ok", report.sentence
     assert report.key_sent_to == report.base_url.removesuffix("/v1")
-    # A wrong key is found there as anywhere else.
+    # Behind such a gateway, a revoked key is still recognized.
     report = run(Recording(without_key, with_key=pass_on), key=resources.revoked_key)
     assert report.id == "key.refused"
 

@@ -1,4 +1,4 @@
-"""How a text was changed: the first difference, with its code points."""
+"""The first difference between two texts is reported, with its code points."""
 
 import unicodedata
 

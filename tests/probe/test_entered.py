@@ -1,4 +1,4 @@
-"""The remaining steps use the corrected address and key."""
+"""After a correction, the other steps use the corrected address and key."""
 
 from readback.probe.common.results import Verdict
 from readback.probe.entered.key import Secret

@@ -18,7 +18,7 @@ from tests.probe.setups import Resources
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.probe.test_command import environment, run
 
-# As in the file for other machines; `readback` only adds the other commands to it.
+# Runs the same file as probe.pyz, without the other commands of `readback`.
 PROBE = (sys.executable, "-m", "readback.probe")
 NOWHERE = "http://127.0.0.1:1/v1"
 MANY = settings(
@@ -88,7 +88,7 @@ def in_shell(script: str, **more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# What Python reads when it starts, and what it reads later.
+# Python reads the first variables at startup, so each of them needs a new process.
 AT_THE_START = {
     "a locale of ASCII only": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"},
     "an unknown locale": {"LC_ALL": "xx_XX.nothing", "LANG": "?"},
@@ -156,7 +156,7 @@ def test_a_missing_part_of_the_process_is_no_reason_for_a_traceback(
     ids=str,
 )
 def test_any_terminal_gets_the_report(more: dict[str, str]) -> None:
-    # `Terminal` sets TERM itself, so `env` sets these variables after it.
+    # `Terminal` sets TERM itself, so `env` sets these variables afterwards.
     changes = (f"{name}={value}" for name, value in more.items())
     command = ["/usr/bin/env", *changes, *PROBE, NOWHERE]
     terminal = Terminal(command, environment(READBACK_API_KEY=""))

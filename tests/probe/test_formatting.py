@@ -1,4 +1,4 @@
-"""Untrusted text is sanitized before it is shown; durations are short."""
+"""Untrusted text is sanitized before it is shown, and durations are rounded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""No peer makes the probe crash, hang, use much memory or write escapes."""
+"""No peer can make the probe crash, hang, use much memory or print escape sequences."""
 
 import json
 import time
@@ -21,11 +21,11 @@ from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, host
 from tests.probe.setups import Resources
 from tests.support.server import Server
 
-# Some peers send endlessly, and each is read for several time-outs.
+# For peers that send endlessly: the probe reads from each for several timeouts.
 TIMEOUT = 0.2
-# The others close the connection, however long a busy machine takes for that.
+# For peers that close the connection, even if a busy machine is slow to do so.
 PATIENT = 60.0
-# A run waits for at most a few time-outs; the rest is for a slow machine.
+# A run waits for at most a few timeouts; the rest is for a slow machine.
 MAX_SECONDS = 60
 MAX_BYTES = 32 << 20
 Forms = dict[str, Callable[[ProbeReport], str]]
@@ -37,7 +37,7 @@ FEW = settings(
 
 @pytest.fixture(autouse=True)
 def _few_certificates(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare each of many runs the time to load a machine's certificates."""
+    """Load few certificates, to save time in each of the many runs."""
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
 
 
@@ -98,7 +98,7 @@ def test_a_hostile_peer_gets_a_diagnosis(send, readback: Server) -> None:
         assert peak() < MAX_BYTES
     assert time.monotonic() - started < MAX_SECONDS
     assert_sound(report, FORMS)
-    # A busy machine may send nothing within a short time-out, and then something.
+    # On a busy machine, a peer may miss a short timeout once and respond the next time.
     allowed = ("http.", "sometimes.") if is_endless else "http."
     assert report.id.startswith(allowed)
     assert report.key_sent_to is None
@@ -155,5 +155,5 @@ def test_any_content_gets_a_diagnosis(
     content: object, of_readback: bool, readback: Server
 ) -> None:
     key = readback.api_key if of_readback else "key-of-another-service"
-    with hostile_peer(lambda one: impostor(one, content, of_readback)) as port:
+    with hostile_peer(lambda request: impostor(request, content, of_readback)) as port:
         assert_sound(probed(port, key, chat=None if of_readback else "x"))

@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel and its requirements in their locked versions.
 
-    They are copied from the environment that runs the tests, which was installed from
-    the lock file, so no network is needed.
+    The requirements are copied from the environment that runs the tests, which was
+    installed from the lock file, so no network is needed.
     """
     folder = tmp_path_factory.mktemp("installed")
     builder = venv.EnvBuilder(symlinks=True, with_pip=False)
@@ -45,7 +45,7 @@ def requirements(name: str) -> set[str]:
 
 
 def applies(row: str) -> bool:
-    """Return False for a requirement of other Python versions or systems only."""
+    """Return False if only other Python versions or systems need this requirement."""
     name = re.split(r"[^\w.-]", row)[0]
     try:
         distribution(name)

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and the time limit end a run with what was found so far."""
+"""Ctrl-C, SIGTERM and the time limit end a run with a report of the findings so far."""
 
 import io
 import json
@@ -32,7 +32,7 @@ FORMS = {"plain": [], "verbose": ["--verbose"], "JSON": ["--json"]}
 
 @contextmanager
 def silent_service() -> Iterator[tuple[str, threading.Event]]:
-    """Yield the address of a service that never responds, and when it was asked."""
+    """Yield the URL of a service that never responds, and an event set by a request."""
     asked = threading.Event()
 
     def behave(client) -> None:
@@ -81,7 +81,7 @@ def test_ctrl_c_while_a_failure_is_confirmed_interrupts_the_run() -> None:
     def behave(client) -> None:
         if client.recv(65_536).startswith(b"GET "):
             requests.append(client)
-            if len(requests) > 1:  # The same request again: wait.
+            if len(requests) > 1:  # The repeated request.
                 asked.set()
                 return
         client.close()
@@ -140,7 +140,7 @@ def test_ctrl_c_in_a_terminal_removes_the_progress_line() -> None:
 
 
 class InterruptedTerminal(io.StringIO):
-    """A terminal whose user presses Ctrl-C as soon as something is shown."""
+    """A terminal whose user presses Ctrl-C as soon as it shows progress."""
 
     def isatty(self) -> bool:
         return True
@@ -171,7 +171,7 @@ def test_progress_is_shown_beside_a_pipe() -> None:
 
 
 class Interrupting(ProgressLine):
-    """A display whose user presses Ctrl-C when this step is shown."""
+    """A display whose user presses Ctrl-C when it shows the step with this title."""
 
     def __init__(self, title: str) -> None:
         super().__init__(None)

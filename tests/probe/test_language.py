@@ -1,4 +1,4 @@
-"""The report in another language: which one is chosen, and what is translated."""
+"""The language of the report: how it is chosen, and what is translated."""
 
 import re
 from collections.abc import Iterator

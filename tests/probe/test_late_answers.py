@@ -1,6 +1,6 @@
-"""An answer that is late, as on a busy machine, does not change a diagnosis.
+"""A late answer, as from a busy machine, does not change a diagnosis.
 
-Each test holds back exactly the answers whose lateness could be taken for a loss.
+Each test delays only the answers whose delay could be mistaken for a loss.
 """
 
 import socket
@@ -57,7 +57,7 @@ def test_the_time_to_connect_is_not_that_of_the_answer(
     assert response.seconds <= budget.exchanges[0].seconds - 0.6
 
 
-# The name and the handshake.
+# Handshakes without the host name.
 
 
 def test_a_handshake_without_the_name_may_take_as_long_as_the_first(
@@ -112,10 +112,10 @@ def test_a_page_is_not_waited_for_once_it_is_complete(
     def behave(client: socket.socket) -> None:
         if client.recv(65_536):
             client.sendall(b"HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno")
-            received.append(client.recv(1))  # Nothing: the other side closes.
+            received.append(client.recv(1))  # Empty: the probe closed the connection.
 
     monkeypatch.setattr(
-        DeadlineSocket, "_limit", lambda one: one._socket.settimeout(60)
+        DeadlineSocket, "_limit", lambda sock: sock._socket.settimeout(60)
     )
     found(through_proxy(behave, monkeypatch), "proxy.cannot_connect")
     assert set(received) == {b""}
@@ -156,12 +156,12 @@ def test_a_stream_that_arrives_in_parts_is_right_for_a_slow_reader() -> None:
 def test_a_stream_that_is_received_late_once_was_not_held_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Delay the probe until the whole first stream has arrived."""
+    """Pretend that the probe reads the whole first stream a second late."""
     seen: list[EventStream] = []
 
     def feed(self: EventStream, received: bytes, moment: float) -> None:
         seen.extend([self] if self not in seen else [])
-        # The first one is the completion in one piece.
+        # The first object is the completion in one piece, the second the first stream.
         late = self._started + 1.0
         original(self, received, late if seen.index(self) == 1 else moment)
 

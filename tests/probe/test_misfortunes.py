@@ -1,8 +1,8 @@
-"""The collection of misfortunes, and every problem that the probe can find.
+"""Misfortunes are diagnosed correctly; every problem occurs in one or in a test.
 
-`make misfortunes` runs all of it. These tests run those that were once diagnosed
-incorrectly, and the first one with an id of each group, such as `tls`; `make long` runs
-all that have an id.
+`make misfortunes` runs the whole collection. These tests run the misfortunes that were
+once diagnosed incorrectly and the first of each group of ids, such as `tls`; `make
+long` runs every misfortune that has an id.
 """
 
 import json
@@ -31,7 +31,7 @@ ROWS = {
     "a translation changes the text",
     "the certificate is for another machine of the company",
     "one of two servers names another server program",
-    # The strangers' misfortunes that were diagnosed incorrectly at first.
+    # From public issue trackers and forums; these were diagnosed incorrectly at first.
     "the API's domain was sold, and redirects with a parameter",
     "a forwarded port of Codespaces is private",
     "Squid also gets requests for this machine, and denies them",
@@ -74,7 +74,7 @@ def test_every_problem_is_shown_by_a_misfortune_or_a_test() -> None:
         for misfortune in _NAMED
         if misfortune not in _USUAL
     ],
-    ids=lambda one: one.name,
+    ids=lambda misfortune: misfortune.name,
 )
 def test_a_misfortune_is_told_rightly(
     misfortune: Misfortune, resources: Resources, monkeypatch: pytest.MonkeyPatch
@@ -83,7 +83,7 @@ def test_a_misfortune_is_told_rightly(
     assert judgment.told == Told.RIGHTLY, f"{judgment.why}\n{as_long(report)}"
     assert report.requests <= MAX_REQUESTS
     REPORT_SCHEMA.validate(json.loads(FORMS["json"](report)))
-    # Every form is made of the report, and of nothing else.
+    # The forms are made from the report, so the report must not contain the key either.
     for shown in (repr(report), *(form(report) for form in FORMS.values())):
         assert resources.readback.api_key not in shown
 

@@ -62,7 +62,7 @@ def network() -> Iterator[Namespace]:
     with namespace() as it:
         it.ip(
             "link set lo up",
-            # Packets leave through a cable, and nothing at its other end accepts them.
+            # Packets enter a virtual cable, and nothing at its other end accepts them.
             "link add lost type veth peer name nowhere",
             "link set nowhere up",
             "link set lost arp off up",
@@ -83,7 +83,7 @@ def network() -> Iterator[Namespace]:
 
 @pytest.fixture(scope="module")
 def port(network: Namespace, readback) -> Iterator[int]:
-    """Run Readback on every address of the network that responds."""
+    """Serve Readback at the addresses that should respond; yield their common port."""
     with ExitStack() as stack:
         port = stack.enter_context(network.gateway(readback.base_url, SERVICE))
         for host in ("198.18.0.1", "10.1.0.1"):
@@ -113,7 +113,7 @@ def test_broken_ipv6_is_not_the_fault_of_the_service_and_costs_a_moment(
     assert "tcp.v6_broken" in broken.sentences
     assert "tcp.partly" not in broken.sentences
     assert "echo.same" in broken.sentences
-    # The grace takes two seconds; every wait for a dead address would take thirty.
+    # The probe waits two seconds for the dead addresses, not the timeout of thirty.
     assert broken.seconds < 30
 
 

@@ -1,4 +1,4 @@
-"""`--report`: one HTML page that loads nothing, with the content of the long text."""
+"""`--report` writes an HTML page that loads nothing and says what `--verbose` says."""
 
 import re
 from dataclasses import replace

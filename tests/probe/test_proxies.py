@@ -28,7 +28,7 @@ REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 
 
 class Forwarding:
-    """A proxy that works for this login; it notes the methods of what it forwards."""
+    """A proxy that requires `LOGIN`; it records the methods of forwarded requests."""
 
     def __init__(self) -> None:
         self.methods: list[str] = []
@@ -43,8 +43,8 @@ class Forwarding:
 
 @pytest.fixture
 def forwarded(resources: Resources, monkeypatch: pytest.MonkeyPatch):
-    """Set a proxy; yield the methods of what it forwards, and where it is."""
-    # A proxy on this machine that works is not a warning.
+    """Set a proxy; yield the methods of forwarded requests, and the proxy's address."""
+    # A proxy for a loopback address causes no warning if it works.
     forwarding = Forwarding()
     with gateway(resources.readback.base_url, forwarding) as server:
         place = f"127.0.0.1:{server.port}"
@@ -78,7 +78,7 @@ def test_plain_requests_go_through_the_proxy(
     report = probed(resources.readback.base_url, resources.readback.api_key)
     assert warnings(report) == [], ids(report)
     assert len(methods) == report.requests
-    # The proxy can read it.
+    # Without TLS, the proxy can read the key.
     origin = resources.readback.base_url.removesuffix("/v1")
     assert report.key_sent_to == f"{origin} through the proxy {place}"
     password = LOGIN.partition(":")[2]
@@ -240,7 +240,7 @@ def test_an_unusable_value_is_explained_without_its_password(
     with pytest.raises(ProbeError) as caught:
         proxies.check(REMOTE)
     assert caught.value.id == finding
-    if value != "alice://hush":  # Nothing tells a host from a password here.
+    if value != "alice://hush":  # Here, "hush" may be the host.
         assert "hush" not in str(from_error(caught.value))
 
 

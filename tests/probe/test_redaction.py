@@ -1,4 +1,4 @@
-"""No secret is shown: every input has one, and every output is searched for it."""
+"""Every input of the probe contains a secret, and no output shows any of them."""
 
 import json
 import time
@@ -24,7 +24,7 @@ SECRETS = {
     "proxy_password": "proxyPa55/word",
     "variable": "Yv8-another-Key-5Rt6",
 }
-# A part of a secret must not be shown, either.
+# Parts of a secret must not be shown either.
 PARTS = {"the-Key-4Qw7", "Pa55", "t0ken", "us3r", "Key-5Rt6", "4Qw7"}
 ANSWERS = {
     "message": (401, {}, "json"),
@@ -37,7 +37,7 @@ ANSWERS = {
 
 
 def repeating(answer: str) -> Behavior:
-    """Repeat every secret that was received, and those that no one can know."""
+    """Repeat every secret in the reply, even those that the server cannot know."""
     status, headers, form = ANSWERS[answer]
 
     def behave(call: Call) -> Reply:
@@ -191,5 +191,5 @@ def test_a_long_text_takes_no_quadratic_time(part: str) -> None:
     begun = time.monotonic()
     without_credentials(part * (100_000 // len(part)))
 
-    # A tenth of a second is usual; quadratic time would be two minutes.
+    # A tenth of a second is usual; quadratic time would mean two minutes.
     assert time.monotonic() - begun < 30

@@ -52,7 +52,7 @@ MIXED = diagnose("sometimes.fails", bad=3, total=10, outcomes="502", cause="")
 
 
 def with_fixer(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis as it is at the end of a run over https."""
+    """Return the diagnosis with the fixer that a run over verified HTTPS gives it."""
     return replace(diagnosis, fixer=who_acts(diagnosis.fault, Path.VERIFIED))
 
 
@@ -76,7 +76,7 @@ ALL_FORMS = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
 def run_of(**findings: Diagnosis) -> ProbeReport:
-    """Return a report with these diagnoses by the ids of their steps."""
+    """Return a report whose steps have these names and diagnoses."""
     report = report_of(*findings.values())
     steps = zip(findings, report.results, strict=True)
     return replace(
@@ -191,7 +191,7 @@ def test_what_somebody_else_can_fix_ends_with_a_text_to_send(form) -> None:
     message = text.partition("A text to send to the operator of the service:")[2]
     assert "A connection to https://echo.example/v1 does not work." in message
     assert "[tcp.refused]" in message and "port 443" in message
-    # The sentence does not contain these.
+    # The sentence does not contain the addresses.
     assert "Evidence: addresses: 192.0.2.1" in message
     assert "A text to send" not in form(report_of(WORKS, WARNING))
 
@@ -200,7 +200,7 @@ def test_what_takes_an_engineer_is_a_text_to_send() -> None:
     report = report_of(WORKS, CHANGED)
     assert report.next_step.startswith("Send this report to the operator of the")
     assert report.next_step.endswith(f"It takes an engineer: {CHANGED.hint}")
-    # The message is for the engineer.
+    # The message addresses the engineer, so it contains the hint.
     assert CHANGED.hint in report.message
     assert as_long(report).count(CHANGED.hint) == 2
 

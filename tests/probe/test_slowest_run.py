@@ -1,7 +1,7 @@
-"""The slowest run: every answer takes seconds, and the run still ends in a minute.
+"""Every answer takes seconds, and the run still ends within a minute.
 
-Nothing waits here. While the service takes its time, the clock moves by a tenth of a
-second whenever the run looks at it; a busy machine does not make the clock move.
+Time is simulated. While an answer is awaited, the clock advances by a tenth of a second
+whenever the run updates its display, so the speed of the machine does not matter.
 """
 
 import threading
@@ -20,12 +20,10 @@ from tests.support.server import Server
 
 TICK_SECONDS = 0.1
 TIME_LIMIT = 55.0
-"""A run takes at most a minute, including startup and writing the report."""
+"""The rest of the minute is for startup and for writing the report."""
 
 
 class Clock:
-    """A clock that moves whenever the run updates its display."""
-
     def __init__(self) -> None:
         self._now = 1000.0
         self._late_answers = 0
@@ -97,7 +95,7 @@ def test_a_run_that_would_take_longer_says_what_it_could_not_test(
 def test_a_service_that_refuses_everything_slowly_is_not_a_success(
     readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It fails once, and there is no time to try again.
+    # The failure is seen once, and no time is left to confirm it.
     url, refuse = readback.base_url, answering(403)
     report = ran(monkeypatch, url, "", seconds=6.0, then=refuse)
     assert report.id == "between.forbidden"

@@ -1,4 +1,4 @@
-"""SOCKS proxies are really used, and each way to fail has its own diagnosis."""
+"""SOCKS proxies are really used, and their failures are diagnosed."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
 
 ALICE = ("alice", "hu#sh")
-# Without the slow steps, and without the advice for other programs.
+# Without the advice for other programs.
 QUICK_STEPS = tuple(step for step in STEPS if step.id != "clients")
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 

@@ -1,6 +1,6 @@
-"""A failure that happens only sometimes is reported as such, with its share.
+"""An intermittent failure is reported as such, with the number of failed requests.
 
-Every server here counts, so that it fails at the same requests in every run.
+The servers count requests, so the same requests fail in every run.
 """
 
 import errno
@@ -33,7 +33,7 @@ from tests.probe.setups import (
 )
 from tests.support.commands import free_port
 
-# The findings of these steps come from names and variables of the tests.
+# These steps may warn about the host names and variables that the tests use.
 _ABOUT_THE_SETTING = ("address", "dns", "clients")
 _WRONG = re.compile(
     "new key|intermediate|limits the number of connections|User-Agent|your store"
@@ -47,7 +47,7 @@ def report_of(arrange: Arrange, resources: Resources) -> ProbeReport:
 
 
 def assert_only(report: ProbeReport, finding: str) -> None:
-    """Check that the mixture is the verdict, and that nothing else is blamed."""
+    """Check that this is the only problem found, and that no wrong cause is named."""
     shown = [f"{result.step} {result.diagnosis.id}" for result in report.results]
     problems = {
         result.diagnosis.id
@@ -100,7 +100,7 @@ def test_a_server_with_a_bad_certificate_is_told_from_the_others(
 
 @contextmanager
 def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the name two.example have two addresses, as a hosts file does."""
+    """Give the name two.example two addresses, as a hosts file can."""
     original = socket.getaddrinfo
 
     def resolve(host, port, *rest, **options):

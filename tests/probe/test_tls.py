@@ -62,7 +62,7 @@ def context_for(
 
 
 def found(context: ProbeContext) -> list[Diagnosis]:
-    """Return what the step says, whether it raises it or not."""
+    """Return the diagnoses of the step, whether it returns or raises them."""
     try:
         return tls.check(context)
     except ProbeError as error:
@@ -85,7 +85,7 @@ Found = Callable[[Context], Diagnosis]
 
 @pytest.fixture
 def found_with(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Found:
-    """Return the finding about a server that uses this context."""
+    """Return a function that diagnoses a server with this TLS context."""
 
     def found_with(made: Context) -> Diagnosis:
         with over_tls(made)(resources) as probe_input:
@@ -98,7 +98,7 @@ def found_with(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Found:
     return found_with
 
 
-# Stores: one of them trusts the server, another one does not.
+# Certificate stores, of which only some trust the server.
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_pipe_instead_of_a_file_does_not_block(
     trouble = stores.find().trouble
     assert trouble is not None
     assert trouble.id == "tls.store"
-    assert stores.together().cert_store_stats()["x509"]  # For proxies.
+    assert stores.together().cert_store_stats()["x509"]  # Used with proxies.
 
 
 @pytest.mark.parametrize("text", ["", "-----BEGIN CERTIFICATE-----\ndamaged\n"])
@@ -284,7 +284,7 @@ def test_a_file_is_blamed_only_if_it_lacks_what_the_server_need_not_send(
 def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Date that does not make the certificate valid changes nothing."""
+    """The certificate would also be invalid at the time in the Date header."""
     date = answering(200, Date="Fri, 31 Dec 9999 23:59:59 -0000")
     expired = resources.authority.serves(since=-9 * DAY, until=-DAY)
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
@@ -292,7 +292,7 @@ def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(
         assert ids(context_for(server.port)) == ["tls.expired"]
 
 
-# Servers that ask for a certificate, or do not like the name.
+# Servers that ask for a client certificate, or reject the host name.
 
 
 def test_a_general_refusal_of_any_name_is_explained(found_with: Found) -> None:
@@ -340,7 +340,7 @@ def test_nginx_requires_a_client_certificate_in_its_response(
 def test_a_late_request_for_a_client_certificate_reaches_the_client(
     resources: Resources,
 ) -> None:
-    """With TLS 1.3, a server may refuse the client as late as at the first request."""
+    """With TLS 1.3, the client may be refused only after its first request."""
     server = resources.authority.serves()
     server.verify_mode = ssl.CERT_REQUIRED
     server.num_tickets = 0
@@ -408,8 +408,7 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 def test_a_hostile_peer_is_told_within_bounds(
     behave: broken_servers.Behavior, finding: str
 ) -> None:
-    # Only a peer that keeps the probe waiting uses up the timeout, and does so several
-    # times.
+    # A peer that keeps the probe waiting uses up the timeout several times.
     timeout = 0.3 if finding == "tls.cut" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:
@@ -420,7 +419,7 @@ def test_a_hostile_peer_is_told_within_bounds(
 def test_noise_is_not_taken_for_tls() -> None:
     with broken_servers.socket_server(tls_servers.send_noise) as port:
         [finding] = ids(context_for(port, timeout=1))
-    # Random bytes may look like a record of any kind.
+    # Random bytes may look like any kind of TLS record.
     assert finding in ("tls.plain_http", "tls.refused", "tls.cut")
 
 
@@ -443,7 +442,7 @@ def test_a_filter_that_drops_the_name_silently_is_found(
             server.wrap_socket(client, server_side=True).close()
 
     def patient(route, trust, timeout, name):
-        """Use the short time-out only for handshakes that get no answer."""
+        """Use the short timeout only for handshakes that get no answer."""
         return handshake.shake(route, trust, timeout if name else 60, name)
 
     monkeypatch.setattr(tls, "shake", patient)

@@ -48,9 +48,9 @@ print(json.dumps(printed))
 
 
 def printed(version: str, file: Path, *runs: list[str]) -> list[str]:
-    """Run the file with nothing but this Python's standard library.
+    """Run the file with only the standard library; return the output of each run.
 
-    All runs are in one process, which compiles the modules of the file once.
+    All runs share one process, which compiles the modules of the file only once.
     """
     done = subprocess.run(
         [python(version), "-I", "-S", "-c", RUN_SEVERAL_TIMES, file, json.dumps(runs)],

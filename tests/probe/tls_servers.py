@@ -1,4 +1,4 @@
-"""Servers that break the TLS handshake, byte by byte where no library would do it."""
+"""Servers that break the TLS handshake, with raw bytes that no library would send."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ _HELLO_SIZE = 65536
 UNRECOGNIZED_NAME, NO_APPLICATION_PROTOCOL = 112, 120
 _SERVER_HELLO = 2
 _ECDHE_RSA_AES128_GCM_SHA256 = b"\xc0\x2f"
-# RFC 5746: the extension without which a server counts as unsafe.
+# RFC 5746: OpenSSL 3 rejects servers that do not send this extension.
 _RENEGOTIATION_INFO = bytes.fromhex("ff01000100")
 
 
@@ -56,13 +56,13 @@ def send_noise_in_records(client: socket.socket) -> None:
 
 
 def trickle(client: socket.socket) -> None:
-    """Send a record without its end."""
+    """Send only the start of a record, and keep the connection open."""
     client.recv(_HELLO_SIZE)
     client.sendall(b"\x16\x03\x03\x40\x00\x02")
 
 
 def speak_http2(client: socket.socket) -> None:
-    """Send settings and GOAWAY, as HTTP/2 servers do on plain HTTP/1.1 (RFC 9113)."""
+    """Send SETTINGS and GOAWAY, as HTTP/2 servers reply to HTTP/1.1 (RFC 9113)."""
     client.recv(_HELLO_SIZE)
     settings = b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + b"\x00\x03\x00\x00\x00\x80"
     go_away = b"\x00\x00\x08\x07\x00\x00\x00\x00\x00" + b"\x00" * 7 + b"\x01"

@@ -301,13 +301,13 @@ _STORES = (
     ),
     _store(
         "SSL_CERT_FILE is a DER file",
-        lambda one: ssl.PEM_cert_to_DER_cert(_pem(one).decode()),
+        lambda resources: ssl.PEM_cert_to_DER_cert(_pem(resources).decode()),
         "SSL_CERT_FILE",
         "PEM|DER",
     ),
     _store(
         "SSL_CERT_FILE has another authority",
-        lambda one: Authority(one.folder / "third", "Third Root").pem,
+        lambda resources: Authority(resources.folder / "third", "Third Root").pem,
         "trust|SSL_CERT_FILE",
         by="you operator",
         finding="tls.unknown_issuer",

@@ -109,8 +109,8 @@ _ADDRESSES = (
 def _at(port):
     """Enter an address with another port of the service."""
     return working(
-        lambda one: ProbeInput(
-            f"{port(one.readback).rstrip('/')}/v1", one.readback.api_key
+        lambda resources: ProbeInput(
+            f"{port(resources.readback).rstrip('/')}/v1", resources.readback.api_key
         )
     )
 
@@ -132,7 +132,11 @@ _PORTS = (
     ),
     Misfortune(
         "the address is that of the cabinet's first page",
-        working(lambda one: ProbeInput(one.readback.cabinet_url, one.readback.api_key)),
+        working(
+            lambda resources: ProbeInput(
+                resources.readback.cabinet_url, resources.readback.api_key
+            )
+        ),
         ("cabinet",),
         "you",
         id="http.cabinet",

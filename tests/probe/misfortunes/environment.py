@@ -55,8 +55,8 @@ ENVIRONMENT = kind_of(
     Misfortune(
         "OPENAI_API_KEY has another key",
         with_variables(
-            lambda one: {
-                "OPENAI_BASE_URL": one.readback.base_url,
+            lambda resources: {
+                "OPENAI_BASE_URL": resources.readback.base_url,
                 "OPENAI_API_KEY": mint(),
             }
         ),
@@ -69,8 +69,8 @@ ENVIRONMENT = kind_of(
             f"REQUESTS_CA_BUNDLE names {what}",
             over_tls(
                 serving(),
-                store=lambda one, path=path: {
-                    "SSL_CERT_FILE": str(one.authority.root),
+                store=lambda resources, path=path: {
+                    "SSL_CERT_FILE": str(resources.authority.root),
                     "REQUESTS_CA_BUNDLE": path,
                 },
             ),

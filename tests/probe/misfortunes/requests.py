@@ -128,24 +128,24 @@ _TARGETS = (
     ),
     row(
         "/v1 is removed from paths",
-        _targets(lambda one: one.replace("/v1", "", 1)),
+        _targets(lambda target: target.replace("/v1", "", 1)),
         "path|address",
     ),
     row(
         "only the path of completions is changed",
-        _targets(lambda one: one.replace("/chat/completions", "/completions")),
+        _targets(lambda target: target.replace("/chat/completions", "/completions")),
         "path",
     ),
     row(
         "a parameter is added to completions",
-        when(is_chat, _targets(lambda one: one + "?trace=1")),
+        when(is_chat, _targets(lambda target: target + "?trace=1")),
         "parameter",
         id="http.refused",
     ),
     # RFC 9112 §3.2.2: a server must accept absolute URLs.
     row(
         "targets are sent as whole URLs",
-        _targets(lambda one: "http://echo.example" + one),
+        _targets(lambda target: "http://echo.example" + target),
         by="",
     ),
 )
