@@ -57,7 +57,9 @@ SETTINGS = {
 _SETTLED_SECONDS = counts.JOURNAL_INTERVAL + 1.2
 _SETTLING_SECONDS = 20.0
 _ANY_KEY = re.compile(rb"sk-echo-[0-9A-Za-z]{8}")
-_OWN_ERRORS = re.compile(r"Traceback|internal error|error in the database thread")
+_OWN_ERRORS = re.compile(
+    "Traceback|internal error|error in the database thread|stopped before the usage"
+)
 
 
 def run(name: str, seconds: float, progress: ProgressBar) -> tuple[Seen, Scene]:

@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 # If a refresh takes longer than this, the thread is considered stuck.
 STUCK_SECONDS = 5.0
-STOP_SECONDS = 5.0
+STOP_SECONDS = 8.0
 # The interval between look-ups, so that a flood of unknown keys causes at most a
 # hundred statements a second. Answering the requests of one look-up takes a few
 # milliseconds.
