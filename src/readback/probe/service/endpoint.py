@@ -1,9 +1,9 @@
 """Steps for an OpenAI-compatible endpoint other than Readback: key, models, completion.
 
-The list of models costs nothing. The key is sent only because an API has responded at
-the address that the user entered. Only `--chat MODEL` requests anything that may cost
-money: one short completion in one piece and one as a stream, and one more of each if
-the service expects the token limit under its newer name.
+The list of models costs nothing. The key is sent only if the rule in `credentials`
+allows it. Only `--chat MODEL` requests anything that may cost money: a short completion
+in one piece and one as a stream. A request is repeated if the service expects the token
+limit under its newer name.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _has_own_chat(context: ProbeContext) -> bool:
-    """Return whether only completions are in OpenAI's form, as at Anthropic."""
+    """Return whether only completions have OpenAI's form, as with Anthropic."""
     chat = context.ask(CHAT, b"{}", with_key=False)
     contents = (chat.json, context.models_without_key.json)
     forms = [set(content) for content in contents if isinstance(content, dict)]
@@ -181,7 +181,7 @@ def refused(
     context: ProbeContext, response: ProbeResponse, finding: str = ""
 ) -> ProbeError:
     error = answers.error_in(response.json)
-    # A recognized API may refuse in any form of JSON.
+    # A recognized API may refuse with any JSON object.
     is_own = isinstance(response.json, dict) and response.status < _SERVER_ERROR
     is_own = is_own or response.status in (HTTPStatus.UNAUTHORIZED, _SERVER_ERROR)
     if error is None and not is_own and finding != "key.refused":
