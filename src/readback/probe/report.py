@@ -206,7 +206,7 @@ class ProbeReport:
         is_failure = diagnosis.verdict == Verdict.FAIL
         is_cause = is_failure and has_tag(diagnosis.id, "explains")
         if not is_failure and diagnosis.id.startswith("sometimes."):
-            return -1  # it has already happened; other warnings say what may happen
+            return -1  # This has already happened; other warnings say what may.
         if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
         if is_failure and result.step == self._stopped_at:
@@ -248,7 +248,7 @@ EVIDENCE = (
 
 
 def evidence(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return the facts for an engineer that sentence and hint do not mention."""
+    """Return the facts for an engineer that its sentence and hint do not mention."""
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {

@@ -227,14 +227,14 @@ class ProbeRun:
         call = BackgroundCall(lambda: self._diagnose(step))
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            with suppress(Exception):  # Showing progress must not end the run.
+            with suppress(Exception):  # A display error must not end the run.
                 self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > self._context.deadline:
                 raise TimeoutError
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
-        """Record why the running step ended; None stands for the time limit."""
+        """Record why the running step ended; None means that time ran out."""
         unfinished = [step for step in self._steps if step.id not in self._found]
         if not unfinished:
             return

@@ -1,4 +1,4 @@
-"""The console: which text it can show, and a line that shows the progress.
+"""Limits output to what the console can show, and shows progress on one line.
 
 The line disappears when the run ends. It uses only ASCII and carriage returns, which
 every console supports.

@@ -1,8 +1,8 @@
 """Recognizes the forms of answers, their messages, and changes made in transit.
 
 Providers, gateways and local servers agree on little more than the list of models, so
-several forms of an error are accepted. Messages from `words` and in refusals and
-`ProbeError`s are safe to show.
+several forms of an error are accepted. The strings that `words` returns, and those in
+refusals and `ProbeError`s, are safe to show.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def depends_on_key(response: ProbeResponse) -> bool:
     judged = instead.unexpected_response(response, is_recognized=False)
     if response.proxy:  # The proxy may have answered.
         return asks(response)
-    if judged.id == "http.redirect":  # It may lead to a login page.
+    if judged.id == "http.redirect":  # It may redirect to a login page.
         location = str(judged.facts["location"])
         is_here = urlsplit(location).netloc == urlsplit(response.url).netloc
         return is_here and not location.endswith(MODELS)
@@ -77,7 +77,7 @@ def misses_key(response: ProbeResponse) -> bool:
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether --chat permits the key: never for a page, a redirect or a 5xx."""
+    """Return whether --chat was given and this is not a page, a redirect or a 5xx."""
     is_error = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     is_redirect = 300 <= response.status < HTTPStatus.BAD_REQUEST
     is_other = is_error or is_redirect or answers.is_html(response)

@@ -78,8 +78,8 @@ _NO_ROUTE = re.compile(
     "|direct ip access",
     re.IGNORECASE,
 )
-# The answers of Django, Starlette, webpack and Vite to a host name that is not in their
-# settings, and of Google's cloud to a client that has not logged in.
+# How Django, Starlette, webpack and Vite refuse a host name that is not in their
+# settings, and how Google Cloud refuses a client that has not logged in.
 _NOT_ALLOWED = re.compile(
     "disallowedhost|invalid host|host[^<>]{0,80} is not allowed"
     "|client does not have permission to get url",

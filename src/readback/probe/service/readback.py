@@ -49,7 +49,7 @@ CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
 )
 TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
-# Sent on new connections, which may reach other servers, unless an echo takes seconds.
+# Sent on new connections, which may reach other servers; skipped if an echo is slow.
 _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
 _MAX_SHOWN = 4

@@ -114,7 +114,7 @@ def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
 
 
 def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
-    """Return whether Readback refused both; raise if one is a server error."""
+    """Return whether both are Readback's refusals; raise if one is a server error."""
     refused = {
         response.status < _SERVER_ERROR: response for response in (unknown, models)
     }

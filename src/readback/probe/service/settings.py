@@ -1,4 +1,4 @@
-"""The step "other programs": settings here that override the address or the key.
+"""The step "other programs": local settings that override the address or key.
 
 The report names a setting but never shows its value, except for a masked Readback key.
 """

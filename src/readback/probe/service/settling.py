@@ -1,8 +1,8 @@
 """Decides whether a failure is believed: only if no identical request succeeded.
 
 The runner passes every step to `settle`. A step that fails is run again on new
-connections, each time to another address of the host. If one of the attempts succeeds,
-the run continues with what that attempt found.
+connections, each time to the host's next address. If one of the attempts succeeds, the
+run continues with what that attempt found.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Resolves a host and connects to it, directly or by proxy, within a time limit.
+"""Resolves a host and connects to it within a time limit; describes the route.
 
-The step "TCP" tries all addresses of a host at once; the later steps use those that
-accept. On an open connection, a `DeadlineSocket` gives up at a fixed time, however
-slowly bytes arrive: the timeout of an ordinary socket restarts with every byte.
+The step "TCP" tries all addresses of a host at once; later steps use those that accept
+connections. On an open connection, a `DeadlineSocket` gives up at a fixed time, however
+slowly bytes arrive: an ordinary socket's timeout restarts with every byte.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
             errors.append(error)
             continue
         sock.settimeout(timeout)
-        # http.client sends head and body separately; the body must not await an ACK.
+        # http.client sends the body separately; it must not wait for an ACK first.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
     raise errors[0] if errors else socket.timeout("timed out")
@@ -239,7 +239,7 @@ class Route:
 
     @property
     def key_destination(self) -> str:
-        """The hosts that can read a key sent on this route, safe to show."""
+        """The hosts that can read a key sent on this route; safe to show."""
         origin = self.target.origin
         if not self.forwarder:
             return origin

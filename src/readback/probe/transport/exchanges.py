@@ -74,7 +74,7 @@ class ProbeResponse:
 
     @property
     def has_slash(self) -> bool:
-        """Whether this redirect only adds a slash to the path; clients follow it."""
+        """Whether this is a redirect that only adds a slash; all clients follow it."""
         location = self.headers.get("Location", "")
         is_same = location in (f"{self.url}/", f"{urlsplit(self.url).path}/")
         return is_same and self.status in (301, 302, 307, 308)

@@ -1,4 +1,4 @@
-"""Performs a TLS handshake and records what the server sends, even if it fails."""
+"""Performs TLS handshakes and records what the server sends, even in failed ones."""
 
 from __future__ import annotations
 
