@@ -1,4 +1,4 @@
-"""The report of a run: its results, and what a reader wants to know first.
+"""A run's report: its results, and what a reader wants to know first.
 
 The most important failure decides the verdict and the exit code. A key or text in
 danger comes first, then a failure that keeps the key from being accepted, then
@@ -206,7 +206,7 @@ class ProbeReport:
         is_failure = diagnosis.verdict == Verdict.FAIL
         is_cause = is_failure and has_tag(diagnosis.id, "explains")
         if not is_failure and diagnosis.id.startswith("sometimes."):
-            return -1  # This has already happened; other warnings say what may.
+            return -1  # This has already happened; other warnings say what may happen.
         if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
         if is_failure and result.step == self._stopped_at:
@@ -248,7 +248,7 @@ EVIDENCE = (
 
 
 def evidence(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return the facts for an engineer that its sentence and hint do not mention."""
+    """Return the evidence that the diagnosis's sentence and hint do not mention."""
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {

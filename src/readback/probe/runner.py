@@ -130,7 +130,7 @@ class ProbeRun:
         self._context = context
         self._progress = progress or ProgressLine(None)
         self._steps: list[Step] = []
-        """The steps that have started and, when a run ends early, the others."""
+        """The started steps and, if the run ends early, also the remaining ones."""
         self._found: dict[str, list[StepResult]] = {}
         self._blocked_by: dict[str, Step] = {}
         """The failed step, by its own id and by the id of each step that it blocks."""

@@ -77,7 +77,7 @@ def misses_key(response: ProbeResponse) -> bool:
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether --chat was given and this is not a page, a redirect or a 5xx."""
+    """Return whether --chat was given and the response is no page, redirect or 5xx."""
     is_error = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     is_redirect = 300 <= response.status < HTTPStatus.BAD_REQUEST
     is_other = is_error or is_redirect or answers.is_html(response)

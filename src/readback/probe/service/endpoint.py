@@ -139,7 +139,7 @@ def _refused_access(
     said = answers.words(response)
     if status in _OF_A_KEY and context.usable_key:
         # Only the key is new in this request. Google, xAI and LiteLLM refuse a wrong
-        # key with 400, and web servers a key that is too long with 400 or 431.
+        # key with 400; web servers refuse a key that is too long with 400 or 431.
         is_place = "location" in said
         return refused(
             context, response, "endpoint.refused" if is_place else "key.refused"
@@ -171,7 +171,7 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _near_names(model: str, names: list[str]) -> str:
-    # Gateways put the provider before the name, and local servers a tag after it.
+    # Gateways put the provider before the name; local servers append a tag.
     near = difflib.get_close_matches(model, names, _NEAR_NAMES, cutoff=_SIMILARITY)
     shown = ", ".join(map(sanitize, near or names[:_NEAR_NAMES]))
     return say("list_contains", names=shown) if shown else ""
@@ -340,7 +340,7 @@ class EventStream:
 
     @property
     def arrived_together(self) -> bool:
-        """Whether all parts arrived at the same moment, long after the request."""
+        """Whether all parts arrived at the same moment, some time after the request."""
         if len(self.moments) < _FEWEST_PARTS or self.moments[0] < _LEAST_SECONDS:
             return False
         return self.moments[-1] - self.moments[0] < _TOGETHER_SECONDS

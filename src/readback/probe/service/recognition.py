@@ -241,7 +241,7 @@ def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:
-    """Raise `ProbeError` if this is Readback's cabinet; it names the API's address."""
+    """Raise `ProbeError` with the API's address if this is Readback's cabinet."""
     try:
         answer = context.client.request("/address.json")
     except ProbeError:
@@ -252,7 +252,7 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more specific error if the port expects TLS or is not a proxy."""
+    """Return a more specific error if the port expects TLS or is no proxy's port."""
     if (proxy := context.route.forwarder) and error.id == "http.cut":
         facts = proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=say("it_closed"), **facts)

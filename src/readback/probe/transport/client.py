@@ -1,4 +1,4 @@
-"""Sends and times HTTP requests within a budget; turns errors into diagnoses.
+"""Sends and times HTTP requests within a budget; turns errors into `ProbeError`s.
 
 The client follows no redirects and ignores the environment: an earlier step has chosen
 the route, which the report shows.

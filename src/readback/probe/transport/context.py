@@ -40,7 +40,7 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     chat_model: str | None = None
-    """The model to ask for a completion; without it, no request may cost money."""
+    """The model to ask for a completion; without one, no request costs money."""
     url_source: str = ""
     """The source of the address if it was not entered: a variable or OPENAI_DEFAULT."""
     authorities: str = ""

@@ -36,7 +36,7 @@ class Handshake:
     chain: list[bytes] = field(default_factory=list)
     """The certificates as the server sent them (DER), its own first."""
     is_answered: bool = False
-    """Whether the server answered the handshake with its own message."""
+    """Whether the server answered with a ServerHello."""
     is_refused: bool = False
     """Whether the server ended the handshake with an alert."""
     asks_for_certificate: bool = False

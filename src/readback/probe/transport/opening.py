@@ -150,7 +150,7 @@ def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
                 ready, _, _ = select.select([encrypted, far], [], [], waits)
                 if waits == 0 or encrypted in ready:
                     encrypted.settimeout(0)
-                    # Perhaps only part of a record or a session ticket has arrived.
+                    # Only part of a record, or a session ticket, may have arrived.
                     with suppress(ssl.SSLWantReadError):
                         if not (data := encrypted.recv(65_536)):
                             return
