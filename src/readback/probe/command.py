@@ -1,8 +1,8 @@
-"""The command line of the probe: its options, its output, its signals, its exit code.
+"""The probe's command line: its options, output, signals and exit code.
 
 `readback probe` and the file that the cabinet hands out both start here. No third-party
-package is imported before the options are known. A refused argument is not repeated in
-the message, because it could be a key.
+package is imported before the options are parsed. Error messages do not repeat a
+refused argument, because it could be a key.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _seconds(text: str) -> float:
 
 
 def _name(text: str) -> str:
-    """Return the text; refuse an empty one, as from an unset shell variable."""
+    """Return the argument; refuse an empty one, as from an unset shell variable."""
     if not text.strip():
         raise argparse.ArgumentTypeError(say("expected_a_name"))
     return text
@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
 
 
 def _address_from_environment(options: argparse.Namespace) -> tuple[str, str]:
-    """Return the address that the openai package would use, and its origin."""
+    """Return the address that the openai package would use, and what sets it."""
     if url := os.environ.get(URL_VARIABLE, ""):
         return url, URL_VARIABLE
     is_other_key = options.key_file or options.key_env
@@ -143,7 +143,7 @@ def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
-    """Return the exit code of the run; print a sentence instead of a traceback."""
+    """Return the run's exit code; print a sentence instead of a traceback."""
     show_all(sys.stdout, sys.stderr)
     if sys.stdout is None:
         _complain(say("not_written", reason=say("output_closed")))
@@ -160,7 +160,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
         # For example, a Python that was built without OpenSSL has no ssl module.
         _complain(say("module_missing", name=error.name))
     except OSError as error:  # Raised while writing; the steps handle their own errors.
-        if error.errno != EPIPE:  # Otherwise the reader has closed the pipe.
+        if error.errno != EPIPE:  # EPIPE means that the reader closed the pipe.
             _complain(say("not_written", reason=error.strerror))
     except Exception as error:  # Only a bug in the probe can end here.
         from readback.probe.common.results import FailureFamily
@@ -226,7 +226,7 @@ def _text(report: ProbeReport, options: argparse.Namespace) -> str:
         return text.as_json(report)
     is_colored = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
     if is_colored and os.name == "nt":
-        os.system("")  # enables colours in the console
+        os.system("")  # Enables colors in the console.
     is_known = os.name == "nt" or os.environ.get("TERM", "dumb") != "dumb"
     form = text.as_long if options.verbose else text.as_short
     return form(report, is_colored=is_colored and is_known)

@@ -1,9 +1,9 @@
-"""The report of a run: its results, and what a reader wants to know first.
+"""A run's report: its results, and what a reader wants to know first.
 
-The verdict is the most important failure, which also decides the exit code: first a key
-or a text in danger, then a failure that keeps the key from being accepted, then
-corrected mistakes and other failures in the order of the steps, and last an error of
-the probe itself. Without a failure, the verdict is the most important warning.
+The most important failure decides the verdict and the exit code. A key or text in
+danger comes first, then a failure that keeps the key from being accepted, then
+corrected mistakes and other failures in the order of the steps, and last an error in
+the probe itself. Without a failure, the most important warning decides.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class ProbeReport:
     requests: int
     results: list[StepResult]
     key_sent_to: str | None = None
-    """The origin that received the key."""
+    """Each origin that received the key, and any proxy that could read it."""
     service: Service | None = None
     url_source: str = ""
-    """The variable that the address comes from, if it was not entered."""
+    """The source of the address if it was not entered: a variable or OPENAI_DEFAULT."""
 
     @property
     def failure(self) -> StepResult | None:
@@ -71,7 +71,7 @@ class ProbeReport:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict; `skip` if the run was interrupted before any problem."""
+        """The worst verdict; `skip` if the run was interrupted without a problem."""
         if self.decisive:
             return self.decisive.diagnosis.verdict
         return Verdict.SKIP if self.interrupted else Verdict.OK
@@ -107,7 +107,7 @@ class ProbeReport:
 
     @property
     def others(self) -> list[StepResult]:
-        """The other problems, each cause once, the most important first."""
+        """The other problems, the most important first, each diagnosis only once."""
         found: dict[str, StepResult] = {}
         for result in (*self._with(Verdict.FAIL), *self._with(Verdict.WARN)):
             found.setdefault(result.diagnosis.id, result)
@@ -143,7 +143,7 @@ class ProbeReport:
 
     @property
     def message(self) -> list[str]:
-        """The text to send to the person who can fix it, if that is not the user."""
+        """The message for whoever can fix the problem, unless that is the user."""
         if self.decisive is None or self.fixer in (Fixer.YOU, Fixer.NOBODY):
             return []
         diagnosis = self.decisive.diagnosis
@@ -167,7 +167,7 @@ class ProbeReport:
 
     @property
     def not_tried(self) -> list[str]:
-        """The titles of the steps that did not run or found out nothing."""
+        """The titles of the steps that did not run or were inconclusive."""
         tried = {
             result.title
             for result in self.tried
@@ -188,7 +188,7 @@ class ProbeReport:
 
     @property
     def _rehearsal(self) -> str:
-        """A sentence to start with if failures are simulated on purpose, or ""."""
+        """The opening sentence if the server simulates failures on purpose, or ""."""
         ids = {result.diagnosis.id: result.diagnosis for result in self.results}
         known = ids.get("key.rehearsal")
         return known.sentence if known else ""
@@ -206,7 +206,7 @@ class ProbeReport:
         is_failure = diagnosis.verdict == Verdict.FAIL
         is_cause = is_failure and has_tag(diagnosis.id, "explains")
         if not is_failure and diagnosis.id.startswith("sometimes."):
-            return -1  # it has already happened; other warnings say what may happen
+            return -1  # This has already happened; other warnings say what may happen.
         if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
         if is_failure and result.step == self._stopped_at:
@@ -239,7 +239,7 @@ def openssl_version() -> str:
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 
-# The facts that help an engineer, under their names in the JSON report.
+# The facts that help an engineer, by their names in the JSON report.
 EVIDENCE = (
     *("host", "port", "addresses", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
@@ -248,7 +248,7 @@ EVIDENCE = (
 
 
 def evidence(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return the facts for an engineer that the diagnosis does not mention itself."""
+    """Return the evidence that the diagnosis's sentence and hint do not mention."""
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {

@@ -1,4 +1,4 @@
-"""The list of steps, and the run: in order, without steps that a failure rules out."""
+"""Lists the steps and runs them in order, skipping those that a failure rules out."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ class ProbeRun:
         self._context = context
         self._progress = progress or ProgressLine(None)
         self._steps: list[Step] = []
-        """The steps that have started and, when a run ends early, those left out."""
+        """The started steps and, if the run ends early, also the remaining ones."""
         self._found: dict[str, list[StepResult]] = {}
         self._blocked_by: dict[str, Step] = {}
-        """The step that failed, by the id of each step that its failure blocks."""
+        """The failed step, by its own id and by the id of each step that it blocks."""
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
         hanging = TIMEOUTS_PER_RUN * context.timeout
@@ -203,7 +203,7 @@ class ProbeRun:
     ) -> StepResult:
         diagnosis = result.diagnosis
         final = self._context.shown_url
-        # Let the advice of an early step name the address that a later step found.
+        # Let an early step's advice name the address that a later step found.
         facts = dict(diagnosis.facts)
         if diagnosis.hint and facts.pop("base_url", final) != final:
             advice = diagnose(diagnosis.id, figure="", base_url=final, **facts)
@@ -217,7 +217,7 @@ class ProbeRun:
         return result._replace(diagnosis=replace(diagnosis, fixer=fixer))
 
     def _run(self, step: Step) -> None:
-        """Run a step and keep its results; raise `TimeoutError` if the run is late."""
+        """Run a step and keep its results; raise `TimeoutError` at the deadline."""
         reasons = (self._blocked_by.get(need) for need in step.needs)
         if failed := next(filter(None, reasons), None):
             self._blocked_by[step.id] = failed
@@ -227,14 +227,14 @@ class ProbeRun:
         call = BackgroundCall(lambda: self._diagnose(step))
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            with suppress(Exception):  # An error in the progress must not end the run.
+            with suppress(Exception):  # A display error must not end the run.
                 self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > self._context.deadline:
                 raise TimeoutError
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
-        """Record this diagnosis for the running step; None if the time limit passed."""
+        """Record why the running step ended; None means that time ran out."""
         unfinished = [step for step in self._steps if step.id not in self._found]
         if not unfinished:
             return
@@ -262,7 +262,7 @@ class ProbeRun:
         for diagnosis in diagnoses:
             shown = redacted(diagnosis, redactor)
             if diagnosis.id == "address.corrected" and step.id != "address":
-                # Only the server's answer shows that the step "address" has failed.
+                # Only a later step learns from the server that the address is wrong.
                 first = self._found["address"][0]
                 self._found["address"] = [first._replace(diagnosis=shown)]
             else:
@@ -283,13 +283,13 @@ class ProbeRun:
 
 
 def _is_settled(found: Iterable[StepResult]) -> bool:
-    """Return whether every step succeeded, or failed without blocking another."""
+    """Return whether no step was skipped or inconclusive."""
     unsettled = ("skipped.unsteady", SKIPPED)
     return all(result.diagnosis.id not in unsettled for result in found)
 
 
 def _partly(result: StepResult) -> StepResult:
-    """Return a failure that happens only sometimes as a warning."""
+    """Return the result; turn an intermittent failure into a warning."""
     diagnosis = result.diagnosis
     if not diagnosis.id.startswith("sometimes.") or diagnosis.verdict != Verdict.FAIL:
         return result
@@ -297,14 +297,14 @@ def _partly(result: StepResult) -> StepResult:
 
 
 def _explains(warning: Diagnosis, failure: Diagnosis, path: Path) -> bool:
-    """Return whether the warning of an early step is the cause of a failure."""
+    """Return whether an early step's warning explains the failure."""
     if warning.id.startswith("dns."):
-        # A line of the hosts file that points to another machine proves nothing.
+        # A line in the hosts file that points to another machine proves nothing.
         addresses = str(warning.facts["addresses"]).split(", ")
         return failure.id.startswith("tcp.") and dns.range_of(addresses) == "here"
     if failure.id.startswith("proxy."):
         return failure.id != "proxy.unreachable"
-    # In a tunnel through a proxy, the answer comes from the service.
+    # Through a tunnel, the answer comes from the service, not from the proxy.
     is_server_error = str(failure.facts.get("status", "")).startswith("5")
     is_failed = is_server_error or failure.id in ("http.silent", "http.proxy_page")
     return path is Path.PROXY and is_failed

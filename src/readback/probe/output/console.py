@@ -1,4 +1,4 @@
-"""The console: which text it can show, and a line that shows the progress.
+"""Limits output to what the console can show, and shows progress on one line.
 
 The line disappears when the run ends. It uses only ASCII and carriage returns, which
 every console supports.
@@ -15,7 +15,7 @@ from typing import TextIO
 
 from readback.probe.common.catalogue import say
 
-# Replacements for characters that the encoding of a stream lacks.
+# Replacements for characters that a stream's encoding lacks.
 _IN_ASCII = {
     "✓": "ok",
     "✗": "FAIL",
@@ -28,7 +28,7 @@ _IN_ASCII = {
 
 
 def show_all(*streams: TextIO | None) -> None:
-    """Make every text printable: use ASCII for characters that a stream cannot show."""
+    """Make all output printable: use ASCII for characters that a stream cannot show."""
 
     def replaced(error: UnicodeError) -> tuple[str, int]:
         assert isinstance(error, UnicodeEncodeError)
@@ -50,7 +50,7 @@ def can_show(text: str, stream: TextIO | None) -> bool:
 
 
 class ProgressLine:
-    """The line in a terminal; without a terminal, nothing is shown."""
+    """The progress line; without a terminal, nothing is shown."""
 
     def __init__(self, terminal: TextIO | None) -> None:
         self._terminal = terminal
@@ -72,10 +72,10 @@ class ProgressLine:
         text = text[: shutil.get_terminal_size().columns - 1]
         if text == self._shown:
             return
-        # Recorded first, so that the line is cleared even after Ctrl-C.
+        # Record the width first, so that the line is cleared even after Ctrl-C.
         self._widest = max(self._widest, len(text))
         self._shown = text
-        # Progress is not worth an error if the terminal is gone.
+        # If the terminal is gone, showing progress must not raise an error.
         with suppress(OSError, ValueError):
             self._terminal.write(f"\r{' ' * self._widest}\r{text}")
             self._terminal.flush()

@@ -1,8 +1,8 @@
-"""The report: what to do first, or every step, as text, as a page or as JSON.
+"""Formats the report: as short or long text, as an HTML page, or as JSON.
 
 The short form has at most twenty lines of eighty columns. The long form has every step
-with its facts. The page of `--report` is the long form in HTML; its policy forbids it
-to load or run anything.
+with its facts. `--report` writes the long form as an HTML page, whose content security
+policy forbids loading or running anything.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _colored(text: str, verdict: Verdict, is_colored: bool) -> str:
 
 
 # docs/probe-report.schema.json describes the report; docs/probe.md says what may change
-# without a new number.
+# without a new schema number.
 SCHEMA = 3
 
 

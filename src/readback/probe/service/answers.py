@@ -1,7 +1,8 @@
-"""The forms of answers, what they say, and how they were changed in transit.
+"""Recognizes the forms of answers, their messages, and changes made in transit.
 
 Providers, gateways and local servers agree on little more than the list of models, so
-several forms of an error are accepted. Every text that is returned is safe to show.
+several forms of an error are accepted. The strings that `words` returns, and those in
+refusals and `ProbeError`s, are safe to show.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ _SHOWN_END = 20
 
 @dataclass(frozen=True)
 class ApiError:
-    """An error body; the texts are as received and not safe to show."""
+    """An error in a body; its strings are as received and not safe to show."""
 
     message: str
     code: str = ""
 
     @property
     def shown(self) -> str:
-        """The message; a key in it is hidden later, with the rest of the report."""
+        """The message; a key in it is hidden later, as in the rest of the report."""
         return sanitize(self.message) or say("no_explanation")
 
 
@@ -68,7 +69,7 @@ def is_html(response: ProbeResponse) -> bool:
 
 
 def model_ids(response: ProbeResponse) -> list[str] | None:
-    """Return the ids in a list of models, or None if it is not such a list."""
+    """Return the ids in a list of models, or None if the response is not one."""
     content = response.json
     rows = content.get("data") if isinstance(content, dict) else content
     if rows is None and inside(content, "object") == "list":  # Ollama without models
@@ -108,9 +109,9 @@ def is_from_api(response: ProbeResponse) -> bool:
         is_error = is_detail or error_in(content) is not None
         return is_error or scheme.startswith("bearer")
     if response.status >= HTTPStatus.BAD_REQUEST:
-        # An error that is only a text may come from anything, such as a proxy.
+        # An error that is only a string may come from anything, such as a proxy.
         is_text = isinstance(inside(content, "error"), str)
-        # FastAPI asks for the key with this text and status 403.
+        # FastAPI asks for the key with this message and status 403.
         is_asked = inside(content, "detail") == "Not authenticated"
         return is_asked or (not is_text and error_in(content) is not None)
     return model_ids(response) is not None
@@ -128,7 +129,7 @@ def has_path(response: ProbeResponse) -> bool:
 
 def has_api(response: ProbeResponse) -> bool:
     """Return whether an OpenAI-compatible API refuses or answers at this path."""
-    # A server error may come from any proxy or gateway on the path.
+    # A server error may come from any proxy or gateway in between.
     is_other = response.status in NO_SUCH_PATH or response.status >= 500
     return is_from_api(response) and not is_other
 
@@ -140,7 +141,7 @@ class ParsedRefusal:
     code: str
     detail: str
     is_explained: bool
-    """Whether the detail comes from Readback's header, which differs for each cause."""
+    """Whether the detail comes from Readback's header, whose text names the cause."""
 
 
 def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
@@ -166,7 +167,7 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
 
 
 def words(response: ProbeResponse) -> str:
-    """Return the message of an error in quotation marks, or ""."""
+    """Return an error's message in quotation marks, or ""."""
     content = response.json
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
@@ -186,7 +187,7 @@ def words(response: ProbeResponse) -> str:
 
 
 def error_in_success(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a success status with an error in the body, if it is one."""
+    """Return an error if a response with a success status contains one, else None."""
     error = error_in(response.json)
     if not response.is_success or error is None:
         return None
@@ -196,7 +197,7 @@ def error_in_success(response: ProbeResponse) -> ProbeError | None:
 
 def changed(response: ProbeResponse) -> ProbeError | None:
     """Return the error for a body that was replaced, if the headers are Readback's."""
-    # The errors of gateways also have an X-Request-Id.
+    # Errors from gateways also have an X-Request-Id.
     is_numbered = response.is_success and "X-Request-Id" in response.headers
     is_own = is_numbered or "X-Error-Detail" in response.headers
     if not is_own or isinstance(response.json, dict):
@@ -205,7 +206,7 @@ def changed(response: ProbeResponse) -> ProbeError | None:
 
 
 def spoiled(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for JSON that is unreadable: cut, compressed, or wrapped."""
+    """Return the error for unreadable JSON: truncated, compressed or wrapped."""
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _DECODED:
         how = say("is_compressed", coding=sanitize(coding))
@@ -223,7 +224,6 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
 
 
 def nothing_in(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for an empty response."""
     return None if _bare(response) else _unreadable(response)
 
 
@@ -239,5 +239,5 @@ def _unreadable(response: ProbeResponse) -> ProbeError:
 
 
 def _bare(response: ProbeResponse) -> str:
-    """Return the body without a byte order mark and without spaces around it."""
+    """Return the body without a byte order mark or surrounding white space."""
     return response.body.decode("utf-8", "replace").strip("\ufeff \t\r\n")

@@ -34,7 +34,7 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _foreign_answer(context: ProbeContext, headers: dict[str, str]) -> str:
-    """Return how the request ends if the service does not answer as before, or ""."""
+    """Return the outcome if it differs from that of the first request, or ""."""
     try:
         with context.new_client() as client:
             client.headers = {**context.headers, **headers}

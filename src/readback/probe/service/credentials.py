@@ -3,7 +3,8 @@
 A Readback key is sent only to a Readback server. Any other key has already been sent to
 this address by the program that failed, so the probe sends it to an OpenAI-compatible
 API, and once to anything else that asks for credentials, if no one else can receive it.
-If the key is not sent, nobody is blamed for an answer that may depend on the key.
+If the key is withheld, the report blames no one for a response that might have been
+different with the key.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _ASKING = {
     *("http.sign_in", "http.other_api", "http.no_such_path"),
     *("between.forbidden", "proxy.responded"),
 }
-# Other responses that may change once the key is sent.
+# Findings, with any status, that may change once the key is sent.
 _WITHOUT_KEY = {
     *("http.login_wall", "http.sign_in"),
     *("between.forbidden", "between.rate_limited"),
 }
 _ABOUT_FORM = {HTTPStatus.BAD_REQUEST, *instead.OF_FORM}
-# The words by which a refusal says that the key is missing.
+# Words in a refusal that indicate a missing key.
 _ABOUT_KEY = re.compile(
     r"\b(api|virtual|access|subscription)?[ _-]?key\b|token|credential|authoriz"
     "|authentic|bearer",
@@ -43,7 +44,7 @@ _ABOUT_KEY = re.compile(
 
 
 def asks(response: ProbeResponse) -> bool:
-    """Return whether something that was not recognized may be asking for a key."""
+    """Return whether an unrecognized service may be asking for a key."""
     is_json = isinstance(response.json, (dict, list))
     is_forbidden = response.status == HTTPStatus.FORBIDDEN and is_json
     if response.status != HTTPStatus.UNAUTHORIZED and not is_forbidden:
@@ -56,7 +57,7 @@ def depends_on_key(response: ProbeResponse) -> bool:
     judged = instead.unexpected_response(response, is_recognized=False)
     if response.proxy:  # The proxy may have answered.
         return asks(response)
-    if judged.id == "http.redirect":  # Perhaps to a login page, not to a new address.
+    if judged.id == "http.redirect":  # It may redirect to a login page.
         location = str(judged.facts["location"])
         is_here = urlsplit(location).netloc == urlsplit(response.url).netloc
         return is_here and not location.endswith(MODELS)
@@ -76,7 +77,7 @@ def misses_key(response: ProbeResponse) -> bool:
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether --chat allows sending the key: never to a page or a redirect."""
+    """Return whether --chat was given and the response is no page, redirect or 5xx."""
     is_error = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     is_redirect = 300 <= response.status < HTTPStatus.BAD_REQUEST
     is_other = is_error or is_redirect or answers.is_html(response)

@@ -1,9 +1,9 @@
 """Steps for an OpenAI-compatible endpoint other than Readback: key, models, completion.
 
-The list of models costs nothing. The key is sent only because an API has responded at
-the address that the user entered. Only `--chat MODEL` requests anything that may cost
-money: one short completion in one piece and one as a stream, and one more of each if
-the service expects the token limit under its newer name.
+The list of models costs nothing. The key is sent only if the rule in `credentials`
+allows it. Only `--chat MODEL` requests anything that may cost money: a short completion
+in one piece and one as a stream. A request is repeated if the service expects the token
+limit under its newer name.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _has_own_chat(context: ProbeContext) -> bool:
-    """Return whether only completions are in OpenAI's form, as at Anthropic."""
+    """Return whether only completions have OpenAI's form, as with Anthropic."""
     chat = context.ask(CHAT, b"{}", with_key=False)
     contents = (chat.json, context.models_without_key.json)
     forms = [set(content) for content in contents if isinstance(content, dict)]
@@ -139,7 +139,7 @@ def _refused_access(
     said = answers.words(response)
     if status in _OF_A_KEY and context.usable_key:
         # Only the key is new in this request. Google, xAI and LiteLLM refuse a wrong
-        # key with 400, and web servers a key that is too long with 400 or 431.
+        # key with 400; web servers refuse a key that is too long with 400 or 431.
         is_place = "location" in said
         return refused(
             context, response, "endpoint.refused" if is_place else "key.refused"
@@ -171,7 +171,7 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _near_names(model: str, names: list[str]) -> str:
-    # Gateways put the provider before the name, and local servers a tag after it.
+    # Gateways put the provider before the name; local servers append a tag.
     near = difflib.get_close_matches(model, names, _NEAR_NAMES, cutoff=_SIMILARITY)
     shown = ", ".join(map(sanitize, near or names[:_NEAR_NAMES]))
     return say("list_contains", names=shown) if shown else ""
@@ -181,7 +181,7 @@ def refused(
     context: ProbeContext, response: ProbeResponse, finding: str = ""
 ) -> ProbeError:
     error = answers.error_in(response.json)
-    # A recognized API may refuse in any form of JSON.
+    # A recognized API may refuse with any JSON object.
     is_own = isinstance(response.json, dict) and response.status < _SERVER_ERROR
     is_own = is_own or response.status in (HTTPStatus.UNAUTHORIZED, _SERVER_ERROR)
     if error is None and not is_own and finding != "key.refused":
@@ -340,7 +340,7 @@ class EventStream:
 
     @property
     def arrived_together(self) -> bool:
-        """Whether all parts arrived at the same moment, long after the request."""
+        """Whether all parts arrived at the same moment, some time after the request."""
         if len(self.moments) < _FEWEST_PARTS or self.moments[0] < _LEAST_SECONDS:
             return False
         return self.moments[-1] - self.moments[0] < _TOGETHER_SECONDS

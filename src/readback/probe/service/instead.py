@@ -1,7 +1,7 @@
 """What responds instead of the service: a portal, a proxy, a page, a gateway.
 
-The name that a gateway gives itself is quoted. Each function judges a single response,
-and every text that is returned is safe to show.
+The report shows the name that a gateway gives itself. Each function judges a single
+response, and every message in a returned error is safe to show.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _NOT_FOR_PROXY = re.compile(
 _REDIRECTS = {301, 302, 303, 307, 308}
 # Cloudflare uses 520 to 530.
 _GATEWAY_ERRORS = {502, 503, 504, *range(520, 531)}
-# Statuses that refuse the form of a request, although it is correct. They do not mean
-# that the address is wrong. A gateway may check the form before it looks for a key.
+# Statuses that refuse the form of a request, although the form is correct. They do not
+# mean that the address is wrong. A gateway may check the form before the key.
 OF_FORM = {411, 412, 415, 417, 421, 422, 426, 428, 431}
-# Texts on the pages of bot protections that require a browser.
+# Phrases on bot protection pages, which require a browser.
 _CHALLENGE = re.compile(
     r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
     r"|ddos protection|enable (javascript and )?cookies|_incapsula_"
@@ -44,7 +44,7 @@ _CHALLENGE = re.compile(
 )
 _CHALLENGE_HEADERS = ("Cf-Mitigated", "X-Amzn-Waf-Action")
 _CHALLENGE_STATUSES = {202, 403, 405, 429, 503}
-# Page titles of firewalls and filters, some of which use status 200.
+# Phrases in page titles of firewalls and filters, some of which use status 200.
 _REJECTED = re.compile(
     "request (rejected|blocked|denied)|access (is |was |has been )?(denied|blocked)"
     "|(page|site|you).* blocked|blocked by"
@@ -53,7 +53,7 @@ _REJECTED = re.compile(
     "|geblokkeerd|engellen|被.{0,4}(阻止|禁止|拦截|屏蔽|拒绝)|禁止访问|ブロック|차단",
     re.IGNORECASE,
 )
-# Texts on the pages of filters in companies and at Internet providers.
+# Phrases on block pages of companies and Internet providers.
 _FILTER = re.compile(
     r"(company|corporate|usage|internet|security) polic(y|ies)|your organi[sz]ation"
     r"|(web|url|content|internet)[ -]filter|categor(y|ies):"
@@ -78,24 +78,22 @@ _NO_ROUTE = re.compile(
     "|direct ip access",
     re.IGNORECASE,
 )
-# The answers of Django, Starlette, webpack and Vite to a host name that is not in their
-# settings, and of Google's cloud to a client that has not logged in.
+# How Django, Starlette, webpack and Vite refuse a host name that is not in their
+# settings, and how Google Cloud refuses a client that has not logged in.
 _NOT_ALLOWED = re.compile(
     "disallowedhost|invalid host|host[^<>]{0,80} is not allowed"
     "|client does not have permission to get url",
     re.IGNORECASE,
 )
-# The numbers of errors from Cloudflare and ngrok for a service that is out of reach.
+# The error numbers of Cloudflare and ngrok for a service that cannot be reached.
 _DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b|err_ngrok_3200", re.I)
 
 
 _Seen = tuple[object, str]
-"""Whether a sign was seen, and its finding; or an error that contains both."""
+"""Whether a sign was seen, and the id of its finding; or a complete error, and ""."""
 
 
 class _Response(NamedTuple):
-    """An unexpected response, prepared for the checks."""
-
     received: ProbeResponse
     is_recognized: bool
     status: int
@@ -195,7 +193,7 @@ def _of_gateways(seen: _Response) -> Iterator[_Seen]:
 def _of_servers(seen: _Response) -> Iterator[_Seen]:
     """Yield the signs of other servers, of proxies and of login pages."""
     declared = seen.header("Content-Type").lower()  # A page may be XHTML.
-    # Macs receive AirPlay at ports 5000 and 7000, which many local servers use.
+    # Macs receive AirPlay on ports 5000 and 7000, which many local servers use.
     yield seen.name.startswith("AirTunes"), "http.other_api"
     is_xml = "xml" in declared and "html" not in declared and seen.status < 500
     yield is_xml and not seen.is_recognized, "http.other_api"
@@ -206,7 +204,7 @@ def _of_servers(seen: _Response) -> Iterator[_Seen]:
 
 
 def _by_status(seen: _Response) -> Iterator[_Seen]:
-    """Yield the signs in the status, for responses that nothing else explains."""
+    """Yield what the status suggests, for responses that nothing else explains."""
     yield seen.has(401), "http.sign_in"
     yield seen.has(429), "between.rate_limited"
     # A filter shows a page for people or says that it blocks the request.

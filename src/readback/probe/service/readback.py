@@ -27,11 +27,11 @@ from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
-# An ordinary text, because filters and translators do not touch unusual ones.
+# Ordinary text, which filters and translators may change; they skip unusual text.
 _PLAIN = "Ready to copy?"
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
-# Text that gateways may interpret, and an e-mail address and numbers that filters hide.
+# Text that gateways may interpret, and an e-mail address and digits that filters hide.
 ASCII = (
     " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ <b>&amp;&lt;&#39;</b>"
     "  a+b=c%20d%2B 100%  \\n \\u0041 \\\\ me@host.example http://host.example/?q=1 "
@@ -49,7 +49,7 @@ CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
 )
 TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
-# Sent on new connections, which may reach other servers, unless an echo takes seconds.
+# Sent on new connections, which may reach other servers; skipped if an echo is slow.
 _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
 _MAX_SHOWN = 4
@@ -87,13 +87,13 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if refusal == answers.parse_refusal(without_key):
         finding = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
     elif refusal.is_explained and _OF_FORM.search(refusal.detail):
-        # The probe has checked the form of the key, so something has changed it.
+        # The probe has checked the key's form, so something has changed the key.
         finding = "key.stripped"
     raise ProbeError(finding, detail=refusal.detail)
 
 
 def _pattern(context: ProbeContext) -> str:
-    """Return the pattern of failures of a rehearsal key, or ""."""
+    """Return the failure pattern that a rehearsal key requests, or ""."""
     # If the service takes seconds, the other steps need all the remaining time.
     if context.models_without_key.seconds > _LONG_SECONDS:
         return ""

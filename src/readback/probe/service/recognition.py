@@ -4,7 +4,7 @@ Its requests are sent without the key, so that no stranger receives it. Readback
 recognized by the two refusals that the contract promises, and any other
 OpenAI-compatible API by its list of models, by how it refuses to show the list, or by a
 refused completion. If something only asks for credentials, the next step sends the key,
-because a gateway to an API may be asking.
+because it may be a gateway to an API.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 from readback.probe.transport.opening import WEB_SERVER
 
-# The paths of other APIs: OpenRouter, Groq and Azure, Gemini.
+# The usual path, then those of OpenRouter, of Groq and Azure, and of Gemini.
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
-# A key that no Readback accepts: the checksum is wrong.
+# A key that no Readback server accepts: its checksum is wrong.
 _NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
 _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
 _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
@@ -45,8 +45,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         return _readback(context, *behind)
     mistakes: list[Diagnosis] = []
     chat = None if answers.has_path(models) else _refused_chat(context, models)
-    # Readback has both paths. If its API answers here, a proxy or a web server
-    # answered the request for the list of models.
+    # Readback has both paths. If its API refuses the completion, a proxy or a web
+    # server answered the request for the list of models.
     has_chat = chat and answers.has_path(chat) and not answers.parse_refusal(chat)
     if not has_chat and (found := _other_base(context, models)):
         corrected, models = found
@@ -114,7 +114,7 @@ def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
 
 
 def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
-    """Return whether the answers are Readback's refusals; a gateway may send one."""
+    """Return whether both are Readback's refusals; raise if one is a server error."""
     refused = {
         response.status < _SERVER_ERROR: response for response in (unknown, models)
     }
@@ -128,7 +128,7 @@ def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
 def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
     """If there is no model list, return the answer to an empty completion request.
 
-    Raise `ProbeError` if Readback refuses it: then something in between hides the list.
+    Raise `ProbeError` if Readback refuses it but something in between hides the list.
     """
     is_page = answers.is_html(models) and models.is_success
     if models.status not in answers.NO_SUCH_PATH and not is_page:
@@ -173,7 +173,7 @@ def _readback(
     refusals = answers.parse_refusal(unknown), answers.parse_refusal(models)
     codes = [refusal.code if refusal else "" for refusal in refusals]
     if codes == ["not_found", "not_found"]:
-        # The port for operators has no model list, but it answers health checks.
+        # The operators' port has no model list, but it answers health checks.
         health = context.client.request(HEALTH_PATH).json
         if health == {"status": "ok"}:
             said = say("operations_port")
@@ -212,7 +212,7 @@ def _stranger(
         why = say("is_web_server", reason=said)
         facts: dict[str, Fact] = models.proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=why, **facts)
-    # Readback's cabinet refuses the paths of the API in the form of the contract.
+    # Readback's cabinet refuses the API's paths in the form that the contract sets.
     is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
     if is_page:
         _refuse_cabinet(context)
@@ -241,7 +241,7 @@ def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:
-    """Raise `ProbeError` if this is Readback's cabinet; it names the API's address."""
+    """Raise `ProbeError` with the API's address if this is Readback's cabinet."""
     try:
         answer = context.client.request("/address.json")
     except ProbeError:
@@ -252,7 +252,7 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more specific error if the port expects TLS or is not a proxy."""
+    """Return a more specific error if the port expects TLS or is no proxy's port."""
     if (proxy := context.route.forwarder) and error.id == "http.cut":
         facts = proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=say("it_closed"), **facts)

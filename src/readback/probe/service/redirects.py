@@ -68,7 +68,7 @@ def _found(
     # Over https, nothing between this machine and the certificate's owner can answer.
     is_open = is_moved and old.scheme == "http"
     is_portal = PORTAL.search(beyond) or _is_private(old, new)
-    # A redirect to a login page contains the address that was requested.
+    # A redirect to a login page often contains the address that was requested.
     passed_on = unquote(f"{new.path}?{new.query}")
     is_told = "://" in passed_on or MODELS in unquote(new.query)
     is_login = LOGIN.search(beyond) or (is_told and not is_same_host)

@@ -1,4 +1,4 @@
-"""The step "other programs": settings on this machine that replace address or key.
+"""The step "other programs": local settings that override the address or key.
 
 The report names a setting but never shows its value, except for a masked Readback key.
 """
@@ -61,7 +61,7 @@ def _certificates(context: ProbeContext) -> Iterator[Diagnosis]:
 
 
 def _lacks(context: ProbeContext, variable: str) -> str:
-    """Return what the file lacks to verify the server's trusted certificate, or ""."""
+    """Return which authority the file lacks to verify the server, or ""."""
     trust = dict(stores.of_others()).get(variable)
     # Node.js adds the file to its own list of authorities.
     if trust is None or context.trusted is None or variable.startswith("NODE_"):

@@ -1,8 +1,8 @@
 """Decides whether a failure is believed: only if no identical request succeeded.
 
 The runner passes every step to `settle`. A step that fails is run again on new
-connections, each time to another address of the host. If one of the attempts succeeds,
-the run continues with what that attempt found.
+connections, each time to the host's next address. If one of the attempts succeeds, the
+run continues with what that attempt found.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class _Attempt(NamedTuple):
 
     @property
     def failed(self) -> NotedRequest | None:
-        """The request that caused the error: the last one with its status."""
+        """The request that caused the error: the last one with the error's status."""
         status = self.error.facts.get("status", 0) if self.error else 0
         alike = [noted for noted in self.exchanges if noted.status == status]
         return next(iter(reversed(alike or self.exchanges)), None)
 
     def is_final(self, context: ProbeContext) -> bool:
-        """Return whether the result is certain or there is no time to try again."""
+        """Return whether to accept the result instead of trying again."""
         error = self.error
         is_certain = error and (error.is_final or has_tag(error.id, "certain"))
         is_certain = is_certain or self._may_lock_account(context)
@@ -111,15 +111,15 @@ def _repeated(
         if "client" in vars(again):
             again.client = again.new_client()
         yield again
-        # An extra request, so that repeats do not always reach the same server behind a
-        # load balancer.
+        # Send an extra request, so that repeats do not always reach the same server
+        # behind a load balancer.
         if first.error and number == repeats // 2 and "client" in vars(again):
             with suppress(ProbeError), again.new_client() as client:
                 again.ask(UNKNOWN, client=client, with_key=False)
 
 
 def _believed(context: ProbeContext, attempts: list[_Attempt]) -> ProbeError:
-    """Return the failure to believe; raise `ProbeError` if equal requests succeeded."""
+    """Return the failure to believe; raise `ProbeError` if identical ones succeeded."""
     worse = {noted.outcome for noted in worse_than_equal(context.budget.exchanges)}
     believed = []
     for attempt in attempts:
@@ -161,7 +161,7 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
 
 
 def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
-    """Stop sending requests if this run itself uses up a rate limit."""
+    """Stop sending requests if this run itself has used up a rate limit."""
     if not has_tag(error.id, "limit"):
         return
     log = context.budget.exchanges

@@ -35,10 +35,10 @@ from readback.probe.transport.exchanges import (
 
 _SAMPLES = 6
 _HANDSHAKE = "TLS"
-# Errors that can end a connection before its certificate arrives.
+# Errors that can end a connection before the server's certificate arrives.
 _CLOSED = ("http.no_connection", "http.cut")
 _SHOWN_VALUES = 4
-# Two groups differ clearly if their shares of failures are this far apart.
+# Groups differ clearly if their failure rates differ by at least this much.
 _CLEAR = 0.6
 _FEWEST_ANSWERS = 3
 # Seconds between requests, enough to stay below a rate limit that refuses with 503.
@@ -116,7 +116,7 @@ def _uses_up(asked: list[NotedRequest], bad: list[NotedRequest]) -> bool:
 
 
 def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
-    """Return whether slower requests succeed, so that only the rate is limited."""
+    """Return whether slower requests succeed, which points to a rate limit."""
     statuses = {noted.status for noted in bad}
     seconds = _SLOW_PAUSE * _SLOW_REQUESTS + context.timeout
     is_late = time.monotonic() + seconds > context.deadline
@@ -219,7 +219,7 @@ def _mixture(
 
 
 def _loses_packets(bad: list[NotedRequest]) -> bool:
-    """Return whether some connections could not be opened and no server responded."""
+    """Return whether some failed requests could not connect and none got a response."""
     is_unopened = any(noted.error == "http.no_connection" for noted in bad)
     return is_unopened and not any(noted.status for noted in bad)
 

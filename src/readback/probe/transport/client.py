@@ -1,4 +1,4 @@
-"""HTTP requests: counted against the budget and timed; their errors become diagnoses.
+"""Sends and times HTTP requests within a budget; turns errors into `ProbeError`s.
 
 The client follows no redirects and ignores the environment: an earlier step has chosen
 the route, which the report shows.
@@ -27,7 +27,7 @@ from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
 from readback.probe.transport.handshake import Handshake, secure
 
-# Four times the longest known list of models.
+# Four times the size of the longest known list of models.
 _MAX_READ_BYTES = 2 << 20
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
@@ -94,7 +94,7 @@ class ProbeClient:
             noted.error = error.id
             raise
         finally:
-            # An error of this machine says nothing about the path.
+            # An error on this machine says nothing about the path.
             if not has_tag(noted.error, "local"):
                 self.budget.exchanges.append(noted)
 
@@ -144,7 +144,7 @@ class ProbeClient:
         return received
 
     def _connected(self, noted: NotedRequest) -> socket.socket:
-        """Return the open connection, or a new one if the other side has closed it."""
+        """Return the open connection; open a new one if none is usable."""
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
         noted.is_reused = self._socket is not None

@@ -1,8 +1,8 @@
-"""Connects to a host within a time limit: its addresses, and the deadline.
+"""Resolves a host and connects to it within a time limit; describes the route.
 
-The step "TCP" tries all addresses of a host at once; the later steps use those that
-accept. On an open connection, a `DeadlineSocket` gives up at a fixed time, however
-slowly bytes arrive: the timeout of an ordinary socket restarts with every byte.
+The step "TCP" tries all addresses of a host at once; later steps use those that accept
+connections. On an open connection, a `DeadlineSocket` gives up at a fixed time, however
+slowly bytes arrive: an ordinary socket's timeout restarts with every byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from readback.probe.common.results import Fact
 from readback.probe.entered.base_url import BaseUrl
 
 _LEAST_SECONDS = 0.1
-# The time that the other addresses still have after the first success: a lost packet is
+# How long to wait for the other addresses after the first success: a lost packet is
 # sent again after one second (RFC 6298 §2).
 _GRACE_SECONDS = 2.0
 # Any address on the Internet; connecting a UDP socket to it sends no packet.
@@ -57,7 +57,8 @@ class ConnectAttempt:
 
     @property
     def lacks_family(self) -> bool:
-        """Whether this machine lacks IPv6 or IPv4, so that clients skip the address."""
+        """Whether this machine cannot use the address's family (IPv4 or IPv6)."""
+        # Clients then skip the address.
         unreachable = _NO_ROUTE if self.is_v6 else (errno.ENETUNREACH,)
         return self.errno in unreachable
 
@@ -88,7 +89,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
             errors.append(error)
             continue
         sock.settimeout(timeout)
-        # http.client writes head and body separately, without waiting for an ACK.
+        # http.client sends the body separately; it must not wait for an ACK first.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
     raise errors[0] if errors else socket.timeout("timed out")
@@ -97,7 +98,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
 def try_all(
     addresses: Sequence[str], port: int, timeout: float
 ) -> list[ConnectAttempt]:
-    """Try all addresses at once; after the first success, wait only briefly."""
+    """Try all addresses at once; after a success, wait only briefly for the others."""
     calls = [
         BackgroundCall(partial(_attempt, address, port, timeout))
         for address in addresses
@@ -141,7 +142,7 @@ def resolve_within(host: str, port: int, timeout: float) -> list[str]:
 
 
 class DeadlineSocket(io.RawIOBase):
-    """The part of a socket that `http.client` and the proxy protocols use."""
+    """The socket methods that HTTP and the proxy protocols need, with a deadline."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._socket = sock
@@ -238,7 +239,7 @@ class Route:
 
     @property
     def key_destination(self) -> str:
-        """Everyone who can read a key that is sent on this route, safe to show."""
+        """The hosts that can read a key sent on this route; safe to show."""
         origin = self.target.origin
         if not self.forwarder:
             return origin

@@ -40,19 +40,19 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     chat_model: str | None = None
-    """The model to ask for a completion; without it, no request may cost money."""
+    """The model to ask for a completion; without one, no request costs money."""
     url_source: str = ""
-    """What sets the address, if it was not entered: a variable, or OPENAI_DEFAULT."""
+    """The source of the address if it was not entered: a variable or OPENAI_DEFAULT."""
     authorities: str = ""
-    """The file of --cacert, which replaces the stores of this machine."""
+    """The --cacert file, which replaces this machine's certificate stores."""
     certificate: str = ""
-    """The file of --cert: the client certificate with its key."""
+    """The --cert file: the client certificate with its private key."""
     budget: RequestBudget = field(default_factory=RequestBudget)
     deadline: float = math.inf
-    """The latest end of the run, on the monotonic clock."""
+    """The time by which the run must end, on the monotonic clock."""
     key_destinations: set[str] = field(default_factory=set)
 
-    # The comment after each of these names the step that sets it.
+    # The comment after each of these fields names the step that sets it.
     base_url: BaseUrl = field(init=False)  # address
     is_host_corrected: bool = False  # address
     key: Secret = field(init=False)  # key
@@ -65,7 +65,7 @@ class ProbeContext:
     is_tried: bool = False  # http
     """Whether the key is sent once to a service that was not recognized."""
     headers: dict[str, str] = field(default_factory=dict)  # http
-    """A made-up key, if only requests with a key get through a gateway."""
+    """A header with a made-up key, if a gateway blocks requests without a key."""
     models: ProbeResponse = field(init=False)  # access
     is_rehearsal: bool = False  # access
     token_limit: str = "max_tokens"  # chat
@@ -74,9 +74,9 @@ class ProbeContext:
     sent_texts: set[str] = field(default_factory=set)  # echo
 
     failures: dict[str, ProbeError] = field(default_factory=dict)
-    """The failures of steps that are still being repeated, by step id."""
+    """The first failure of each step, by step id; a repeat may still succeed."""
     redactor: Redactor = field(init=False)
-    """Removes every secret of this run from texts that are shown."""
+    """Removes the run's secrets from everything that is shown."""
 
     def __post_init__(self) -> None:
         proxies = (
@@ -91,7 +91,7 @@ class ProbeContext:
 
     @property
     def shown_url(self) -> str:
-        """The parsed address; unreadable input is not shown, as it may hold secrets."""
+        """The parsed address; unreadable input is hidden, as it may contain secrets."""
         if "base_url" in vars(self):
             return str(self.base_url)
         is_default = self.url_source == OPENAI_DEFAULT

@@ -1,7 +1,7 @@
-"""Responses, the outcome of each request, and how many more the run may send.
+"""Responses, the outcome of each request, and the limit on the number of requests.
 
 If identical requests fail only sometimes, the path is unreliable. Every request is
-therefore recorded here, with its peer and its certificate.
+therefore recorded here, with the peer and the peer's certificate.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class ProbeResponse:
     headers: Message
     body: bytes
     seconds: float
-    """How long the answer took, without the time to connect."""
+    """How long the answer took, excluding the time to connect."""
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
     is_cut: bool = False
-    """Whether the probe has stopped reading the body."""
+    """Whether the probe stopped reading the body because it was too long."""
 
     @property
     def is_success(self) -> bool:
@@ -74,7 +74,7 @@ class ProbeResponse:
 
     @property
     def has_slash(self) -> bool:
-        """Whether it redirects to the same path with a slash; every client follows."""
+        """Whether this is a redirect that only adds a slash; all clients follow it."""
         location = self.headers.get("Location", "")
         is_same = location in (f"{self.url}/", f"{urlsplit(self.url).path}/")
         return is_same and self.status in (301, 302, 307, 308)
@@ -88,7 +88,7 @@ class ProbeResponse:
 
     @property
     def text(self) -> str:
-        """The beginning of the body, in the character set that it declares."""
+        """The beginning of the body, decoded with its declared character set."""
         start = self.body[:_SEARCHED_BYTES]
         declared = _CHARSET.search(self.headers.get("Content-Type", "")[:_LINE_LENGTH])
         inside = _META_CHARSET.search(start[:_META_BYTES])
@@ -126,7 +126,7 @@ class NotedRequest:
     is_reused: bool = False
     status: int = 0
     form: str = ""
-    """The names of the fields in a JSON response; otherwise its content type."""
+    """A JSON response's field names; for any other response, its content type."""
     error: str = ""
     is_untrusted: bool = False
     finding: str = ""
@@ -185,9 +185,9 @@ class RequestBudget:
         self.spent = 0
         self.exchanges: list[NotedRequest] = []
         self.limit_status = 0
-        """The status that ended the run because it had used up a rate limit."""
+        """The status 429 once the run has used up a rate limit, else 0."""
         self.wait = ""
-        """The seconds that the service asks to wait, if it says so."""
+        """How many seconds the service asks clients to wait, or "a few"."""
         self._lock = threading.Lock()  # Background threads also use the budget.
 
     def spend(self) -> None:
@@ -219,7 +219,7 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
 
 
 def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
-    """Return the requests that failed although an identical request succeeded."""
+    """Return requests that did worse than an identical one, or could not connect."""
     log = list(log)
     is_open = any(noted.status for noted in log)
     bad = {noted for noted in log if is_open and noted.error == "http.no_connection"}
@@ -231,18 +231,18 @@ def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
 
 
 def is_answered(noted: NotedRequest) -> bool:
-    """Return whether there was a response other than the refusal of a rate limit."""
+    """Return whether there was a response other than a refusal with 429."""
     return noted.status not in (0, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def uses_up_limit(log: Iterable[NotedRequest]) -> bool:
-    """Return whether an address refused with 429 what it had answered before."""
+    """Return whether an address answered requests before it refused them with 429."""
     answered = set()
     for noted in log:
         kind = (noted.peer, noted.method, noted.has_key)
         if is_answered(noted):
             answered.add(kind)
-        # With 429, some services report the quota of an account, not a rate limit.
+        # With 429, some services report an account's quota, not a rate limit.
         elif noted.status and kind in answered and noted.finding != "endpoint.quota":
             return True
     return False

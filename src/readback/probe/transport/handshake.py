@@ -1,4 +1,4 @@
-"""One TLS handshake, and what the server sent in it, even if the handshake fails."""
+"""Performs TLS handshakes and records what the server sends, even in failed ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SERVER_HELLO = 2
 _CERTIFICATE = 11
 _CERTIFICATE_REQUEST = 13
 
-# Python adds the name of the error and a line of C code to OpenSSL's words.
+# Python wraps OpenSSL's message in the error's name and a C file and line number.
 _PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
 
 # Most clients offer only this; a server that supports only HTTP/2 refuses it.
@@ -36,7 +36,7 @@ class Handshake:
     chain: list[bytes] = field(default_factory=list)
     """The certificates as the server sent them (DER), its own first."""
     is_answered: bool = False
-    """Whether the server answered the handshake with its own message."""
+    """Whether the server answered with a ServerHello."""
     is_refused: bool = False
     """Whether the server ended the handshake with an alert."""
     asks_for_certificate: bool = False
@@ -45,7 +45,7 @@ class Handshake:
     seconds: float = 0.0
     error: OSError | None = None
     strict_error: ssl.SSLCertVerificationError | None = None
-    """Why the strict rules of Python 3.13 refuse the certificate, if only they do."""
+    """Why Python 3.13's strict rules, and only they, refuse the certificate."""
 
     @property
     def verification_error(self) -> ssl.SSLCertVerificationError | None:
@@ -54,7 +54,7 @@ class Handshake:
 
     @property
     def reason(self) -> str:
-        """The error as OpenSSL describes it, without the additions of Python."""
+        """The error as OpenSSL describes it, without Python's additions."""
         return _PLACE.sub("", str(self.error))
 
     @property
@@ -62,7 +62,7 @@ class Handshake:
         return isinstance(self.error, (socket.timeout, TimeoutError))
 
     def note(self, *reported: Any) -> None:
-        """Record a message; OpenSSL reports each one, even before verifying it."""
+        """Record a message; OpenSSL reports each one, even if the handshake fails."""
         direction, _version, content, message_type, message = reported
         if direction != "read":
             return
@@ -118,7 +118,7 @@ def _note(connection: Any, *reported: Any) -> None:
 
 
 def _read_chain(message: bytes) -> list[bytes]:
-    """Return the certificates of a message (RFC 5246 §7.4.2, RFC 8446 §4.4.2)."""
+    """Return the certificates in a message (RFC 5246 §7.4.2, RFC 8446 §4.4.2)."""
     # TLS 1.3 has an empty context after type and length, and extensions after each
     # certificate. The length of the list shows which version it is.
     is_tls_1_2 = len(message) == 7 + int.from_bytes(message[4:7], "big")

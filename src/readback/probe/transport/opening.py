@@ -1,9 +1,9 @@
 """Opens a connection along a route, directly or through a proxy.
 
 If an HTTP proxy refuses a tunnel, the report shows the status of its response, the
-title of its page and its name, so that its administrator can find the request. Of
-SOCKS, only version 5 is supported (RFC 1928 and 1929): with `socks5h`, the proxy
-resolves the host name; with `socks5`, this machine does.
+title of its page and its name, so that its administrator can find the request. Only
+version 5 of SOCKS is supported (RFC 1928 and 1929): with `socks5h`, the proxy resolves
+the host name; with `socks5`, this machine does.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     except ProbeError as error:
         raise error.with_facts(facts) from None
     except (socket.timeout, TimeoutError):
-        # An HTTP server may still wait for a full line when it receives SOCKS or TLS.
+        # An HTTP server that receives SOCKS or TLS may still be waiting for a line end.
         proxy = Route(BaseUrl("http", route.host, route.port, ""), None, addresses)
         is_http = first_bytes(proxy, timeout).startswith(b"HTTP/")
         if is_http and route.proxy.scheme != "http":
@@ -83,7 +83,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
-    # The other side has closed the connection just after accepting it.
+    # The other side closed the connection just after accepting it.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
         return ProbeError("http.cut")
     reason = sanitize(error.strerror or str(error)) or say("no_response")
@@ -124,7 +124,7 @@ def first_bytes(route: Route, timeout: float) -> bytes:
 def _encrypt(
     sock: socket.socket, host: str, trusted: ssl.SSLContext, deadline: float
 ) -> ssl.SSLSocket:
-    # In the background, because a socket's timeout restarts with every byte.
+    # Use a background thread, as a socket's timeout restarts with every byte.
     call = BackgroundCall(lambda: trusted.wrap_socket(sock, server_hostname=host))
     try:
         return call.result(max(0.0, deadline - time.monotonic()))
@@ -140,7 +140,7 @@ def _encrypt(
 
 
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
-    """Return a socket whose data a thread copies through TLS, for TLS inside TLS."""
+    """Return a plain socket for TLS inside TLS; a thread relays its data over TLS."""
     near, far = socket.socketpair()
 
     def copy() -> None:
@@ -150,7 +150,7 @@ def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
                 ready, _, _ = select.select([encrypted, far], [], [], waits)
                 if waits == 0 or encrypted in ready:
                     encrypted.settimeout(0)
-                    # Perhaps only part of a record or a session ticket has arrived.
+                    # Only part of a record, or a session ticket, may have arrived.
                     with suppress(ssl.SSLWantReadError):
                         if not (data := encrypted.recv(65_536)):
                             return
@@ -289,7 +289,7 @@ def open_socks_tunnel(
     if reply:
         words = _FAILURES.get(reply, "general failure")
         raise ProbeError("proxy.cannot_connect", reason=words)
-    # Read the address that the proxy uses, although it is not needed.
+    # Read and discard the address that the proxy uses.
     size = _ADDRESS_BYTES.get(address_type) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
 
