@@ -1,8 +1,8 @@
 """The command line: the only code that imports both the API and the cabinet.
 
-Each command has a module. Whatever imports the server's packages, such as Django, is
-imported inside the commands that need it, so that `readback --help` starts quickly and
-also works where only the probe's packages are installed.
+Each command has a module. The server's packages, such as Django, are imported inside
+the commands that need them, so that `readback --help` starts quickly and also works
+where only the probe's packages are installed.
 """
 
 import io

@@ -72,7 +72,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def ask_for_password(from_stdin: bool) -> str | None:
-    """Ask for a new password, or read it from standard input; return None for none."""
+    """Ask for a new password, or read it from standard input; return None if empty."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n") or None
     if not sys.stdin.isatty():

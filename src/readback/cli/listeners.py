@@ -85,7 +85,7 @@ def _listen(bind: Bind) -> socket.socket:
 def _listen_unix(path: str) -> socket.socket:
     """Listen on a path; first remove a socket on which no process listens.
 
-    A server does not remove its socket file when it stops, because a server that stops
+    A server leaves its socket file behind when it stops. Otherwise, a server that stops
     late would remove its successor's file.
     """
     if Path(path).exists():

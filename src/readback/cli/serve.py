@@ -58,7 +58,7 @@ def serve(
     loopback addresses, it also creates a local account. On a terminal it creates the
     first key of this account and prints a curl command that uses the key.
     """
-    if sys.stdout is None:  # closed: a socket could get its file descriptor
+    if sys.stdout is None:  # closed, so a socket could get its descriptor
         console.discard_output()
     logs.never_block()
     logs.configure()
@@ -140,7 +140,7 @@ def _run(
     for_api, for_cabinet = sockets
     manager = Manager([*for_api, for_cabinet])
     manager.add(cabinet_server(config, manager.lifecycle, for_cabinet, prepare))
-    # Import this while the cabinet starts; the API's workers share the memory.
+    # Import this while the cabinet starts; the API's workers share its memory.
     from readback.api.server import api_server
 
     manager.add(api_server(config, manager.lifecycle, for_api))

@@ -67,7 +67,7 @@ def wait(url: str, timeout: timedelta) -> None:
 
 
 def _problem(url: str, deadline: float) -> str:
-    """Return why the server is not ready; an empty string if it is."""
+    """Return why the server is not ready, or an empty string if it is."""
     from http.client import HTTPException
 
     from readback.http_client import send

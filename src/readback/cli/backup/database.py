@@ -237,7 +237,7 @@ def _load_table(cursor: Any, file: sqlite3.Connection, table: str) -> None:
         for row in file.execute(f'SELECT {values} FROM "{table}"'):
             try:
                 target.write_row(row)
-            except psycopg.DataError as error:  # a string with NUL
+            except psycopg.DataError as error:  # NUL in a string
                 raise DataError(f"{error} ({table}, row {row[0]})") from None
 
 
