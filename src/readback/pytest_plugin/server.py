@@ -109,7 +109,7 @@ class ArrivedRequest(NamedTuple):
     outcome: str  # "accepted", "rehearsed", or the code of the refusal
     status: int
     endpoint: str  # "chat", "models" or "other"
-    program: str  # its name in `programs`, or else its User-Agent
+    program: str  # its name, or its User-Agent if that is unknown
     differences: tuple[str, ...]  # how a refused request differs from the contract
 
 

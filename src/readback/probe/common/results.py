@@ -36,7 +36,7 @@ class FailureFamily(IntEnum):
     """The kind of failure; the number is the exit code (see docs/probe.md)."""
 
     NONE = 0
-    # Codes 1 to 3 are no families: they mean the same as for every other command.
+    # Codes 1 to 3 are not families: they mean the same as for every other command.
     ADDRESS = 10
     NETWORK = 11
     TLS = 12

@@ -88,14 +88,14 @@ class Certificate:
 
     @property
     def expires_soon(self) -> bool:
-        """Whether less than 14 days, or a fifth of a shorter lifetime, remain."""
+        """Whether less than 14 days (or a fifth of the lifetime, if shorter) remain."""
         if self.since is None or self.until is None:
             return False
         soon = min(_SOON, (self.until - self.since) / 5)
         return self.until - datetime.now(timezone.utc) < soon
 
     def is_of_domain(self, host: str) -> bool:
-        """Return whether it names a host in this host's domain: the same operator."""
+        """Return whether it names a host in the same domain (the same operator)."""
         labels = host.split(".")
         size = 3 if _SHARED.search(host) else 2
         if len(labels) < size or labels[-1].isdigit():  # An IP address has no domain.

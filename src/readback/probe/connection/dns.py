@@ -186,7 +186,7 @@ _RANGES = {
 
 
 def range_of(addresses: Sequence[str]) -> str:
-    """Return the range that contains all of these addresses, or ""."""
+    """Return the name of the range that contains all of these addresses, or ""."""
     ips = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
     for name, texts in _RANGES.items():
         networks = list(map(ipaddress.ip_network, texts.split()))

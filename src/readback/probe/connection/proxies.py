@@ -66,7 +66,7 @@ def _used(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     variable = _variable(name)
     if name not in getproxies_environment():
         variable = say("the_system_settings")
-    # Other programs compare NO_PROXY with the port only if it is not the default one.
+    # Like other programs, include the port in the comparison unless it is the default.
     is_usual = base_url.port == PORTS[base_url.scheme] and ":" not in base_url.host
     looked_up = base_url.host if is_usual else f"{base_url.host}:{base_url.port}"
     if proxy_bypass(looked_up):

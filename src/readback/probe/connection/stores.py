@@ -1,8 +1,8 @@
 """The certificate stores that Python programs use, and why one may be unusable.
 
 There are three: the one named by SSL_CERT_FILE or SSL_CERT_DIR, the list that comes
-with certifi, and the machine's own. OpenSSL ignores a store that
-it cannot read and then trusts nothing, so the files are checked here.
+with certifi, and the machine's own. OpenSSL ignores a store that it cannot read and
+then trusts nothing, so the files are checked here.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _machine() -> ssl.SSLContext:
 
 
 def together() -> ssl.SSLContext:
-    """Trust what certifi and the named store (or else the machine's) trust."""
+    """Return a context with certifi's list and the named (or the machine's) store."""
     trust = new_context()
     if is_named():
         _load_variables(trust)  # checks the files first: a named pipe would block

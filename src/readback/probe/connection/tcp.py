@@ -72,7 +72,7 @@ def _findings(
 
 
 def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
-    """Return an error, if possible for a refusal, which proves that the host is up."""
+    """Return the error, preferring a refusal, which proves that the host is up."""
     reported = min(
         attempts,
         key=lambda attempt: (attempt.errno != errno.ECONNREFUSED, attempt.lacks_family),

@@ -105,7 +105,7 @@ def _findings(
     is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
     is_private = authority is Authority.PRIVATE
     is_own = authority is Authority.SERVICE or (is_private and is_named)
-    # Not for private hosts, whose authority other programs need not know.
+    # Do not warn about private hosts: other programs need not know their authority.
     is_own = is_own and _is_public_host(context)
     # The most serious problem first.
     faults = {
@@ -250,7 +250,7 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
 def _lacking_in(
     named: tuple[str, str], chain: list[Certificate], code: int, facts: dict[str, Fact]
 ) -> ProbeError:
-    """Return an error that names what a readable store lacks, as far as it is known."""
+    """Return an error that says what a readable store lacks, if that is certain."""
     variable, path = named
     issuer = chain[-1].issuer
     reason = ""
@@ -286,7 +286,7 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
 def _explain_dates(
     context: ProbeContext, chain: list[Certificate], facts: dict[str, Fact]
 ) -> ProbeError:
-    """Return the error for the certificate with wrong dates, or for a wrong clock."""
+    """Return the error for a certificate with wrong dates, or for a wrong clock."""
     now = datetime.now(timezone.utc)
     invalid = (known for known in chain if not known.is_valid_at(now))
     wrong = next(invalid, None)

@@ -30,7 +30,7 @@ from readback.probe.entered.base_url import (
 
 _MAX_LENGTH = 2000
 _MAX_ROUNDS = 5
-# A word with the prefix of a key; `has_key` decides whether the rest looks random.
+# A word with a key's prefix; `has_key` decides whether the rest looks random.
 _CONTAINED_KEY = re.compile(
     r"(?:(?<![a-z0-9])(?:sk|gsk|hf|xai|pplx|nvapi|csk)[-_]|AIza)[\w-]{16,100}",
     re.IGNORECASE | re.ASCII,
@@ -65,7 +65,7 @@ _AROUND = QUOTES + "()[]{}<>*,;:!… \t\r\n"
 _GAPS = re.compile(r"(?<=//)\s+|\s+(?=/)")
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
 _ENDPOINTS = "completions|models|responses|embeddings|messages"
-# The pattern of a mistake in a path, its replacement, and the id of its description.
+# Mistakes in paths: a pattern, its replacement, and the id of the description.
 _PATHS = (
     (re.compile("/{2,}"), "/", "has_extra_slash"),
     (re.compile(r"/V(?=\d+(?:/|$))"), "/v", "has_capital_version"),
@@ -164,7 +164,7 @@ def _extracted(text: str) -> str:
 
 
 def _complete(url: str) -> str:
-    """Remove trailing full stops, and add a missing closing bracket of IPv6."""
+    """Remove trailing full stops; add an IPv6 address's closing bracket if missing."""
     url = url.rstrip(".")
     return f"{url}]" if "[" in url and "]" not in url else url
 

@@ -1,4 +1,4 @@
-"""A base URL and its parts: checks of the host, and replacement of the version.
+"""A base URL and its parts; checks its host and replaces its version.
 
 Only the server can tell whether a missing or different version is a mistake: many
 services require a version, and some have none.
@@ -19,7 +19,7 @@ from readback.probe.common.results import ProbeError
 
 # Straight and typographic quotation marks, guillemets, primes, and the backtick.
 QUOTES = "\"'`‘’‚‛“”„‟«»‹›′″＂＇「」『』"
-# Invisible characters in categories for visible ones; then the variation selectors.
+# Invisible characters that Unicode does not class as such, then variation selectors.
 _BLANKS = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
     *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),

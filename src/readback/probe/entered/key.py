@@ -26,7 +26,7 @@ _OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
 _OUR_KEY = re.compile(rf"{keys.PREFIX}[0-9A-Za-z]{{{keys.LENGTH - len(keys.PREFIX)}}}")
 _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
-# Many times the length of any key; a device such as /dev/zero is endless.
+# Many times any key's length; the limit is for endless devices such as /dev/zero.
 _MAX_FILE_BYTES = 65_536
 # Long enough to search a settings file for a Readback key.
 _SEARCHED_LENGTH = 50_000
