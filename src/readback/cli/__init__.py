@@ -1,8 +1,8 @@
 """The command line: the only code that imports both the API and the cabinet.
 
-One module per command. Importing them costs no more than importing click: Django, the
-API and the cabinet are imported inside the commands that need them, so that `readback
---help` also works where only the probe's packages are installed.
+Each command has a module. The server's packages, such as Django, are imported inside
+the commands that need them, so that `readback --help` starts quickly and also works
+where only the probe's packages are installed.
 """
 
 import io
@@ -43,7 +43,7 @@ class CommandLine(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # Not every terminal can show every character of a key's name.
+            # A terminal may be unable to show some characters of a key's name.
             sys.stdout.reconfigure(errors="replace")
         return super().main(*args, **extra)
 
@@ -68,8 +68,8 @@ def main() -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def probe(arguments: tuple[str, ...]) -> None:
     """Find out why a connection does not work."""
-    # The probe also runs without click, from the file that the cabinet hands out, so it
-    # parses its own options.
+    # The probe parses its own options, because it also runs without click, from the
+    # file that the cabinet offers for download.
     from readback.probe.command import main
     from readback.probe.common.background import end_process
 

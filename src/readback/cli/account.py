@@ -56,7 +56,7 @@ def create(
     """Create an account.
 
     Asks for a password on a terminal. An account without a password can have keys;
-    its owner can set a password later with "forgot password" in the cabinet.
+    its owner can set one later with "forgot password" in the cabinet.
     """
     with open_cabinet():
         from django.db import transaction
@@ -140,8 +140,8 @@ def operator(email: str, state: str, as_json: bool) -> None:
 def reset_second_factor(email: str, as_json: bool) -> None:
     """Remove the second factor of an owner who has lost it.
 
-    Its passkeys, authenticator app and recovery codes stop working, and all its
-    sessions end. First make sure that the request comes from the owner.
+    The account's passkeys, authenticator app and recovery codes stop working, and all
+    its sessions end. First make sure that the request comes from the owner.
     """
     done = f"Removed the second factor of {email} and ended its sessions."
     with _changed(email, done, as_json) as user:
@@ -163,8 +163,8 @@ def end_sessions(email: str, as_json: bool) -> None:
 def disconnect(email: str, as_json: bool) -> None:
     """Disconnect an account from single sign-on.
 
-    All its sessions end. The next person who logs in there with the same address gets
-    the account with its keys: first make sure that it is the same person.
+    All its sessions end. The next person who uses single sign-on with the same address
+    gets the account with its keys: first make sure that it is the same person.
     """
     done = f"Disconnected {email} from single sign-on and ended its sessions."
     with _changed(email, done, as_json) as user:

@@ -1,7 +1,7 @@
-"""`readback audit`: what operators did on their pages, for people and programs.
+"""`readback audit`: what operators did on their pages, as a table or as JSON.
 
-docs/operations.md explains the fields. None is secret: an account is identified by its
-address, and a key by its masked form.
+docs/operations.md explains the fields. None of them is secret: an account is
+identified by its address, and a key by its masked form.
 """
 
 import json

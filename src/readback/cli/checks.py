@@ -1,7 +1,7 @@
-"""What `readback doctor` checks: whether startup would succeed, and what it would use.
+"""What `readback doctor` checks: the settings in use, and the services they name.
 
-A check returns what it found, or raises `CannotStart` with the sentence that startup
-would end with. No check changes anything.
+A check returns what it found, or an empty string if it does not apply. It raises
+`CannotStart` for an error and `Doubt` for a warning. No check changes anything.
 """
 
 import os
@@ -114,7 +114,7 @@ def mail(config: Config) -> str:
     try:
         with get_connection():
             return "connected to the mail server"
-    except OSError as error:  # includes the exceptions of smtplib
+    except OSError as error:  # includes smtplib's exceptions
         raise CannotStart(
             "READBACK_SMTP_URL: the mail server cannot be used: "
             f"{error.strerror or type(error).__name__}."

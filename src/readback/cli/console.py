@@ -1,7 +1,7 @@
-"""What commands accept, ask and print: durations, questions, rows or JSON.
+"""How commands parse durations, ask questions and print their results.
 
 Questions and notes are written to standard error, because standard output is for the
-result: a table in a terminal, tab-separated lines in a pipe, or JSON for programs. A
+result: a table in a terminal, tab-separated lines in a pipe, or JSON on request. A
 secret that is shown only once is written before the change is committed.
 """
 
@@ -28,7 +28,7 @@ _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; without a terminal, one tab-separated line per row."""
+    """Print a table, or tab-separated lines if the output is not a terminal."""
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(row))
@@ -41,7 +41,7 @@ def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON object or list, with times such as 2026-11-15T04:12:00Z."""
+    """Print one JSON object or list, with times in the form 2026-11-15T04:12:00Z."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_json_time))
 
 
@@ -54,7 +54,7 @@ def print_result(sentence: str, value: Any, as_json: bool) -> None:
 
 
 def format_time(at: datetime | None) -> str:
-    """Return a time in UTC, or a dash for never."""
+    """Return the time in UTC, or a dash if there is none."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}" if at else "-"
 
 
@@ -72,7 +72,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def ask_for_password(from_stdin: bool) -> str | None:
-    """Return a new password, read without echo; None means no password."""
+    """Ask for a new password, or read it from standard input; return None if empty."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n") or None
     if not sys.stdin.isatty():
@@ -89,7 +89,7 @@ def ask_for_password(from_stdin: bool) -> str | None:
 
 
 def duration(value: str) -> timedelta:
-    """Parse a time such as 30d; click shows this function's name in the help."""
+    """Parse a duration such as 30d; click shows this function's name in the help."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})(ms|[dhms])", value)
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
     # At most a century, so that adding it to a date never overflows.

@@ -1,6 +1,6 @@
-"""`readback migrate` and `readback manage`, and Django for the commands that use it.
+"""`readback migrate` and `readback manage`, and Django's setup for all commands.
 
-Sets Django up and turns its errors into sentences. The cabinet's services and selectors
+Also reports database errors as sentences. The cabinet's services and selectors
 do the actual work of the commands.
 """
 
@@ -23,16 +23,16 @@ _INSUFFICIENT_PRIVILEGE = "42501"  # in PostgreSQL
 def set_up_django(*, needs_secret_key: bool = True) -> Config:
     """Make Django usable in this process, without touching the database.
 
-    A process that signs nothing gets a random secret key instead of creating the
-    file that holds it.
+    A process that signs nothing gets a random secret key, so that it does not create
+    the secret key's file.
     """
     config = load()
     if not needs_secret_key and not config.secret_key:
         os.environ.pop("READBACK_SECRET_KEY_FILE", None)
         os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    # Most objects created here are kept, so garbage collection would only waste a
-    # seventh of the time. Worker processes share the memory of frozen objects.
+    # Most objects created here are kept, so garbage collection would free little and
+    # take a seventh of the time. Worker processes share the memory of frozen objects.
     gc.disable()
     try:
         import django
@@ -54,7 +54,7 @@ def report_database_errors() -> Iterator[None]:
     try:
         yield
     except Error as error:
-        # The drivers name host, user and database here, but never the password.
+        # Drivers include the host, user and database, but never the password.
         reason = " ".join(str(error).split())
         if getattr(error.__cause__, "sqlstate", "") == _INSUFFICIENT_PRIVILEGE:
             reason += (
@@ -69,12 +69,12 @@ def report_database_errors() -> Iterator[None]:
 
 @contextmanager
 def open_cabinet() -> Iterator[None]:
-    """Use the cabinet's services; a `ServiceError` becomes exit code 1."""
+    """Set up Django for the block; report a `ServiceError` with exit code 1."""
     config = set_up_django()
     from readback.cabinet.accounts.services import ServiceError
     from readback.cabinet.serving import security_log
 
-    # Without its arguments, which are addresses and names that people chose.
+    # Log the command without its arguments: they contain addresses and names.
     command = click.get_current_context().command_path
     security_log.enable(config, command)
     with report_database_errors():
@@ -86,7 +86,7 @@ def open_cabinet() -> Iterator[None]:
 
 
 def require_migrated(config: Config) -> None:
-    # SQLite would create an empty file if it opened one that does not exist.
+    # Opening a missing SQLite file would create an empty one.
     if config.sqlite_path and not config.sqlite_path.exists():
         raise CannotStart(
             f"There is no database at {config.sqlite_path}: run `readback migrate` or "
@@ -105,7 +105,7 @@ def require_migrated(config: Config) -> None:
 def migrate() -> None:
     """Migrate the database to this version.
 
-    Several can run at the same time: one migrates, the others wait.
+    Several of these commands can run at once: one migrates, and the others wait.
     """
     set_up_django()
     from readback.cabinet.storage import schema

@@ -1,4 +1,4 @@
-"""`readback doctor`: run the startup checks, and change nothing."""
+"""`readback doctor`: check this installation without changing anything."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -75,7 +75,7 @@ def _results(offline: bool) -> Iterator[CheckResult]:
 
 
 def _try(name: str, check: Callable[[], str]) -> Iterator[CheckResult]:
-    """Yield the result of a check; nothing if there is nothing to check."""
+    """Yield the check's result, or nothing if the check does not apply."""
     from readback.cli.checks import Doubt
 
     try:

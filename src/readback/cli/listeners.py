@@ -1,7 +1,7 @@
 """Listening sockets, opened by the command or inherited from systemd.
 
 The command opens them before it starts any process, so that a port in use is reported
-in one sentence with the name of the setting, not by a traceback in a child process. The
+in one sentence that names the setting, not by a traceback in a child process. The
 API and the cabinet receive sockets that are already listening.
 """
 
@@ -51,7 +51,7 @@ def bind_of(listener: socket.socket) -> Bind:
 
 
 def _inherited() -> list[socket.socket]:
-    """Return the sockets of systemd's socket activation, if there are any."""
+    """Return the sockets passed by systemd's socket activation, if any."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()):
         return []
     count = int(os.environ.get("LISTEN_FDS", "0"))
@@ -60,7 +60,7 @@ def _inherited() -> list[socket.socket]:
 
 
 def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.socket:
-    """Take the socket with this address from the list, or open a new one."""
+    """Remove the socket with this address from the list, or open a new one."""
     for position, listener in enumerate(inherited):
         if bind_of(listener) == bind:
             return inherited.pop(position)
@@ -85,8 +85,8 @@ def _listen(bind: Bind) -> socket.socket:
 def _listen_unix(path: str) -> socket.socket:
     """Listen on a path; first remove a socket on which no process listens.
 
-    A server keeps its socket file when it stops: otherwise, a server that stops late
-    would remove the file of the server that replaced it.
+    A server leaves its socket file behind when it stops. Otherwise, a server that stops
+    late would remove its successor's file.
     """
     if Path(path).exists():
         if not Path(path).is_socket():

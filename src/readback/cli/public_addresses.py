@@ -1,9 +1,9 @@
-"""The checks of `readback doctor` that use the public addresses as a stranger would.
+"""The checks by `readback doctor` that use the public addresses as clients do.
 
 The request to the API has a key that does not exist, a random User-Agent and made-up
 entries in X-Forwarded-For. The table of unmatched requests then shows whether this
-installation answered, and which client address it saw. A network may not route its own
-public address back, so an unreachable address is only a warning.
+installation answered, and which client address it saw. An unreachable address is only a
+warning, because some networks cannot reach their own public addresses.
 """
 
 import secrets
@@ -26,12 +26,12 @@ from readback.setting_values import is_loopback
 
 Check = tuple[str, Callable[[], str]]
 
-# How long to wait for each of two answers, for the row of the request, and for one more
-# connection: ten seconds in all.
+# The time limit for each of two responses, for the request's row to appear, and for one
+# more connection: ten seconds in all.
 WAIT_SECONDS = 2.5
 _POLL_SECONDS = 0.1
-# From RFC 5737, for examples only: no client has these addresses. The first one is the
-# last entry of the header.
+# RFC 5737 reserves these addresses for examples, so no client has them. The header
+# contains them in reverse order: the first one here is its last entry.
 _MADE_UP = [f"192.0.2.{number}" for number in range(1, 10)]
 _REFUSED = b'{"error":{"code":"invalid_key"'
 
@@ -59,7 +59,7 @@ class PublicApi:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._word = f"readback-doctor/{secrets.token_hex(8)}"
-        # The network that our request was recorded for; empty if it was not.
+        # The digest of the network in our request's row; empty if there is no row.
         self.network = b""
 
     def check(self) -> str:
@@ -71,7 +71,7 @@ class PublicApi:
         path = MODELS_PATH.removeprefix(VERSION_PREFIX)
         answer = _answer(self._config.base_url + path, fields)
         found = _require_readback(answer, answer.body.startswith(_REFUSED))
-        # Without a trusted proxy, a unix socket has no address to record.
+        # Without a trusted proxy, a unix socket has no client address to record.
         binds = self._config.api_bind
         has_address = self._config.trusted_proxy_count or not binds[0].path
         if not (self._config.unmatched_requests and has_address):
@@ -143,7 +143,7 @@ class PublicApi:
 def _answer(url: str, fields: Mapping[str, str] = {}) -> Answer:
     ask = partial(send, "GET", url, WAIT_SECONDS, headers=fields)
     try:
-        return Slots(1).run(ask, WAIT_SECONDS)  # which also limits the name lookup
+        return Slots(1).run(ask, WAIT_SECONDS)  # also limits the name lookup
     except ssl.SSLCertVerificationError as error:
         problem = error.verify_message.rstrip(".")
         raise CannotStart(
@@ -160,7 +160,7 @@ def _answer(url: str, fields: Mapping[str, str] = {}) -> Answer:
 
 
 def _require_readback(answer: Answer, is_readback: bool) -> str:
-    """Return what was found at an address; end the check if it is not Readback."""
+    """Return the check's result; raise `CannotStart` if something else answered."""
     if is_readback:
         return "this installation answers"
     location = answer.headers.get("Location", "").partition("?")[0][:200]

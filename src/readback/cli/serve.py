@@ -1,7 +1,7 @@
 """`readback serve`: the API and the cabinet together, or one of them alone.
 
 The command opens the sockets, then manages the processes. It never imports Django
-itself. The settings of a temporary server are put into the environment, because all
+itself. A temporary server's settings are put into the environment, because all
 processes and commands read their settings only from there.
 """
 
@@ -29,7 +29,7 @@ from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
 
 _ANY_PORT = "127.0.0.1:0"
-# More than the account takes as JSON, and less than fits into a pipe.
+# More than the account needs as JSON, and less than a pipe can hold.
 _MAX_ACCOUNT_BYTES = 4096
 
 
@@ -58,7 +58,7 @@ def serve(
     loopback addresses, it also creates a local account. On a terminal it creates the
     first key of this account and prints a curl command that uses the key.
     """
-    if sys.stdout is None:  # closed: otherwise a socket could get its file descriptor
+    if sys.stdout is None:  # closed, so a socket could get its descriptor
         console.discard_output()
     logs.never_block()
     logs.configure()
@@ -130,8 +130,8 @@ def _run(
 
     @_explained
     def prepare() -> None:
-        # A worker of the cabinet does this because it needs Django anyway, and
-        # importing Django is most of the startup time.
+        # A cabinet worker does this because it needs Django anyway, and importing
+        # Django takes most of the startup time.
         account = _startup().prepare_database(
             config, ephemeral=ephemeral, shows_secrets=shows_secrets
         )
@@ -140,7 +140,7 @@ def _run(
     for_api, for_cabinet = sockets
     manager = Manager([*for_api, for_cabinet])
     manager.add(cabinet_server(config, manager.lifecycle, for_cabinet, prepare))
-    # Imported while the cabinet is busy, and shared by the workers of the API.
+    # Import this while the cabinet starts; the API's workers share its memory.
     from readback.api.server import api_server
 
     manager.add(api_server(config, manager.lifecycle, for_api))
@@ -159,7 +159,7 @@ def _run(
 
 
 def _startup(*, needs_secret_key: bool = True) -> ModuleType:
-    """Set Django up, and return the module that cannot be imported without it."""
+    """Set Django up, and return `startup`, which can only be imported afterwards."""
     set_up_django(needs_secret_key=needs_secret_key)
     from readback.cli import startup
 
@@ -167,8 +167,8 @@ def _startup(*, needs_secret_key: bool = True) -> ModuleType:
 
 
 def _explained(function: Callable[[], None]) -> Callable[[], None]:
-    """Make a function end its process like a command: with one sentence and an exit
-    code.
+    """Wrap a function so that an error ends its process as it would end a command: with
+    one sentence and an exit code.
     """
 
     def explained() -> None:
@@ -192,7 +192,7 @@ def _run_in_child(function: Callable[[], None]) -> None:
 def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
     """Listen on free ports and create a data directory; delete it at the end.
 
-    A setting that is present is kept, so that a test can choose its own addresses.
+    Settings in the environment take precedence, so that a test can choose addresses.
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
         for listener in ("API", "OPS", "CABINET"):
@@ -213,7 +213,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
 
 
 def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:
-    """Print addresses and commands; see `startup.prepare_database` for the account."""
+    """Print addresses and commands; `startup.prepare_database` describes `account`."""
     click.echo("Readback is running. Press Ctrl-C to stop it.\n")
     click.echo(f"  API      {config.base_url}")
     click.echo(f"  Cabinet  {config.effective_cabinet_url}")
@@ -282,7 +282,7 @@ def _curl(config: Config, key: str) -> str:
 
 
 def _program() -> str:
-    """Return this program's command: under `make run` or uvx, it is not on PATH."""
+    """Return this program's command, which is not on PATH with `make run` or uvx."""
     if os.getpid() == 1:
         # We are in a container; its host name is the container's id.
         return f"docker exec -it {socket.gethostname()} readback"

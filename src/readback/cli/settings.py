@@ -1,4 +1,4 @@
-"""Checks before a command starts; a check that fails ends it with one sentence."""
+"""Reads and checks the settings; an error ends the command with one sentence."""
 
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config, read
@@ -31,7 +31,7 @@ def check_certificate(config: Config) -> None:
     import ssl
 
     try:
-        # With a password argument, OpenSSL does not ask for a password.
+        # Without a password argument, OpenSSL would ask for one on the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
             config.tls_certificate, config.tls_key, password=""
         )

@@ -30,10 +30,10 @@ def prepare_database(
 ) -> dict[str, str]:
     """Migrate the database and return the local account, if any.
 
-    The result has the account's `email`, and its `key` if this call created one. If
-    only this machine can reach the service, it also has a `link` to set the account's
-    password, which is empty once a password is set. Without `shows_secrets`, it has
-    `hidden` instead of both.
+    The result has the account's `email`, a new or preset `key` if there is one, and a
+    `link` to set a password, which is empty once one is set. Without `shows_secrets`,
+    it has `hidden` instead of key and link. If other machines can reach a permanent
+    server, it has only the `email`.
     """
     with database.report_database_errors():
         is_new = schema.is_new(schema.migrate())
@@ -92,11 +92,11 @@ def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[st
 
 
 def ephemeral_account(config: Config) -> dict[str, str]:
-    """Return a new account, or the one that has the chosen key from an earlier run."""
+    """Return a new account with a key, or the one that already has the preset key."""
     preset = config.ephemeral_key
     known = key_selectors.key_find(preset) if preset else None
     if known is None:
-        # A random name, because a database that is kept has accounts of earlier runs.
+        # A random name, because a permanent database has accounts from earlier runs.
         account = _new_account(f"ephemeral-{secrets.token_hex(4)}@localhost")
         key = key_services.key_create(
             account, "first key", notify=False, text=preset or None
@@ -124,16 +124,16 @@ def _first_key(account: User) -> dict[str, str]:
 
 
 def _login(account: User) -> dict[str, str]:
-    """Return how to log in: the address, and a link until a password is set."""
+    """Return the address, and a link to set a password (empty if one is set)."""
     link = "" if account.has_usable_password() else password_reset_link(account)
     return {"email": account.email, "link": link}
 
 
 def _is_private(config: Config) -> bool:
-    """Return whether only this machine can reach the service.
+    """Return whether the installation is meant for this machine only.
 
-    That means the embedded database, loopback addresses, and no public address set:
-    a public address implies a proxy. Only then is a key created unasked.
+    It then uses the embedded database and loopback addresses, and has no public address
+    (which would imply a proxy). Only then is the first key created automatically.
     """
     if not config.sqlite_path or config.public_base_url or config.cabinet_url:
         return False

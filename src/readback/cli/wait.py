@@ -1,7 +1,7 @@
 """`readback wait`: wait until a server is ready, without a key.
 
-The API is ready if it refuses a request without a key, because its address serves
-nothing without one; the ops listener and the cabinet answer their health checks.
+The API is ready if it refuses a request without a key, because it has no health check
+at its own address. The ops listener and the cabinet answer their health checks.
 """
 
 import time
@@ -24,17 +24,17 @@ _POLL_SECONDS = 0.2
 # The limit for one answer, so that a lost request does not use up all the time.
 _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
-# The paths to ask for, each with the status of a server that is ready.
+# The paths to request, each with the status that a ready server returns.
 _READY = {MODELS_PATH: _NO_KEY, READINESS_PATH: 200, HEALTH_PATH: 200}
-# The answers of a server without this path. The cabinet answers 400 to any host name
-# but its own, except for health checks.
+# The statuses of a server that does not have the path. The cabinet returns 400 for any
+# host name but its own, except for health checks.
 _ELSEWHERE = (400, 404)
 
 
 def url(value: str) -> str:
     """Check an address; click shows this function's name in the help."""
     parts = urlsplit(value)
-    _ = parts.port  # click reports its ValueError, too
+    _ = parts.port  # click reports ValueError as a usage error
     is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     is_plain = value.isprintable() and " " not in value
     if not (is_valid and is_plain) or parts.username is not None:
@@ -57,7 +57,7 @@ def url(value: str) -> str:
 def wait(url: str, timeout: timedelta) -> None:
     """Wait until a server is ready: its API, cabinet or ops listener.
 
-    URL is the base URL of the API, or the address of any of the three without a path.
+    URL is the API's base URL, or the address of any of the three without a path.
     """
     deadline = time.monotonic() + timeout.total_seconds()
     while seen := _problem(url, deadline):
@@ -67,7 +67,7 @@ def wait(url: str, timeout: timedelta) -> None:
 
 
 def _problem(url: str, deadline: float) -> str:
-    """Return why the server is not ready; an empty text if it is."""
+    """Return why the server is not ready, or an empty string if it is."""
     from http.client import HTTPException
 
     from readback.http_client import send

@@ -1,4 +1,4 @@
-"""The pytest plugin: a Readback server for the tests of other projects.
+"""The pytest plugin: a Readback server for other projects' tests.
 
 pytest loads this module in every run of every project that has Readback installed, so
 it imports nothing until a test uses a fixture. docs/testing.md explains the fixtures.
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def readback_settings() -> Mapping[str, str]:
-    """Settings of the server; override this fixture in a conftest.py."""
+    """The server's settings; override this fixture in a conftest.py."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def readback_server(readback_settings: Mapping[str, str]) -> Iterator[ReadbackServer]:
-    """The Readback server of this process, with a key."""
+    """This process's Readback server, with a key."""
     from readback.pytest_plugin.server import ServerFailed, running
 
     try:
@@ -33,13 +33,13 @@ def readback_server(readback_settings: Mapping[str, str]) -> Iterator[ReadbackSe
             return
     except ServerFailed as error:
         reason = str(error)
-    # Not in the `except` block, because pytest would print both errors.
+    # In the `except` block, pytest would print both errors.
     pytest.fail(reason, pytrace=False)
 
 
 @pytest.fixture
 def readback(readback_server: ReadbackServer) -> ReadbackServer:
-    """The Readback server of this process, with a key that only this test uses."""
+    """This process's Readback server, with a key that only this test uses."""
     return readback_server.with_new_key()
 
 
@@ -47,7 +47,7 @@ def readback(readback_server: ReadbackServer) -> ReadbackServer:
 def readback_rehearsal(
     readback_server: ReadbackServer,
 ) -> Callable[..., ReadbackServer]:
-    """The server with a new rehearsal key, as in readback_rehearsal("429", "ok")."""
+    """A function that adds a rehearsal key: readback_rehearsal("429", "ok")."""
 
     def with_steps(*steps: str) -> ReadbackServer:
         return readback_server.with_new_key(rehearse=" ".join(steps))

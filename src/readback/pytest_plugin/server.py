@@ -1,8 +1,8 @@
-"""A server for the tests of this process: its keys, and what arrived with them.
+"""The server for this process's tests, its keys, and the requests that have arrived.
 
-Readback stores no text, so a test cannot check it. Keys and the journal are accessed
-directly in the database file: a command would take a second to import Django, and an
-endpoint for this would have to be protected on every server.
+Readback stores no message texts, so a test cannot check them. Keys and the journal are
+accessed directly in the database file: a command would take a second to import Django,
+and an endpoint for this would have to be protected on every server.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ from readback.http_client import send
 from readback.rehearsal import REHEARSED, checked_pattern
 
 _PR_SET_PDEATHSIG = 1
-# -P keeps the folder of the project off sys.path.
+# -P keeps the project's folder off sys.path.
 _SERVE = [sys.executable, "-P", "-m", "readback", "serve", "--ephemeral", "--json"]
 # A single worker writes requests in the order in which they arrived; with an interval
 # of 0, it does so every half second.
@@ -56,7 +56,7 @@ _OUTCOMES = (ACCEPTED, *REFUSALS, REHEARSED)
 
 
 class ServerFailed(Exception):
-    """The server did not start; the text says why."""
+    """The server did not start; the message says why."""
 
 
 @contextmanager
@@ -109,7 +109,7 @@ class ArrivedRequest(NamedTuple):
     outcome: str  # "accepted", "rehearsed", or the code of the refusal
     status: int
     endpoint: str  # "chat", "models" or "other"
-    program: str  # the name on the page of programs, or what it calls itself
+    program: str  # its name, or its User-Agent if that is unknown
     differences: tuple[str, ...]  # how a refused request differs from the contract
 
 
@@ -159,11 +159,11 @@ class ReadbackServer:
         differences: str | Collection[str] | None = None,
         **outcomes: int,
     ) -> list[ArrivedRequest]:
-        """Assert what has arrived with this key so far; return it.
+        """Check which requests have arrived with this key so far; return them.
 
         Each outcome is `accepted`, `rehearsed` or the code of a refusal, with its
         number of requests; no request may have another outcome. Every request must be
-        from `program`, and every refused one must have exactly these `differences`.
+        from `program`; all but the accepted ones must have exactly these `differences`.
         """
         __tracebackhide__ = True
         for name in outcomes:
@@ -181,9 +181,9 @@ class ReadbackServer:
         return arrived
 
     def _wait_for_journal(self) -> None:
-        """Wait until everything answered so far is written.
+        """Wait until every request answered so far is in the journal.
 
-        Once a request of our own is written, so is everything before it.
+        Requests are written in order, so send one more and wait until it is counted.
         """
         __tracebackhide__ = True
         later = self.with_new_key()
@@ -261,7 +261,7 @@ def _violations(
 
 
 def _report(violations: Collection[str], arrived: Sequence[ArrivedRequest]) -> str:
-    """Return the message of a failed expectation, with what arrived."""
+    """Return the failure message, which lists the requests that have arrived."""
     return "\n  ".join(
         [
             "Readback received something else:",

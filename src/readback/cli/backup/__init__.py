@@ -1,7 +1,7 @@
 """`readback backup` and `readback restore`: an installation's data in one file.
 
-An archive gets its name only when it is complete and on the disk. A restore reads and
-checks the whole archive before it changes anything. The secret key is written after
+An archive gets its final name only when it is complete and on the disk. A restore reads
+and checks the whole archive before it changes anything. The secret key is written after
 the database, so run a restore again if it was killed in between.
 """
 
@@ -49,7 +49,7 @@ def backup(file: str, yes: bool) -> None:
         raise Failure(f"{file} exists: choose another name, or add --yes.")
     config = settings.load()
     key_path = config.data_dir / SECRET_KEY_NAME
-    # Unlike Path.exists, this is False in a folder that another user owns.
+    # Unlike Path.exists, this returns False in a folder that we may not search.
     if not (config.secret_key or os.path.exists(key_path)):
         raise Failure(
             f"There is no secret key at {key_path} that you can read: run this where "
@@ -111,7 +111,7 @@ def restore(file: IO[bytes], yes: bool) -> None:
 def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
     """Create a private folder on the same disk as the file that will be replaced.
 
-    It is removed at the end, even after SIGTERM. An OSError becomes one sentence.
+    Remove it at the end, even after SIGTERM. Report an OSError in one sentence.
     """
     os.umask(0o077)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -142,7 +142,7 @@ def _checked_secret_key(config: Config, folder: Path) -> str:
 
 
 def _remember(made_at: int) -> None:
-    """Store when the backup was made, for the overview and the metric."""
+    """Store when the backup was made, for the operators' overview and the metric."""
     from django.db import Error
 
     from readback.cabinet.models import LastBackup

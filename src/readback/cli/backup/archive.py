@@ -1,7 +1,7 @@
 """The archive of `readback backup`: a plain tar file that begins with its manifest.
 
 Only plain files are read, and nothing is compressed, so an archive never unpacks to
-more than its own size. Only the names of our own members are used as paths.
+more than its own size. Only the names of known members are used as paths.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from readback.cli.exit_codes import Failure
 
 DATABASE = "database"
 SECRET_KEY = "secret-key"
-# Archives of 1.0.0 also have the files of READBACK_BRAND_DIR.
+# Archives made by 1.0.0 also contain the files in READBACK_BRAND_DIR.
 MEMBERS = (DATABASE, SECRET_KEY)
 _SQLITE = "SQLite"
 _MANIFEST = "manifest.json"
@@ -27,13 +27,13 @@ class Manifest(NamedTuple):
     created_at: int
     members: list[str]
     sha256: dict[str, str] | None = None
-    """For each member, in hexadecimal; missing from archives of 1.0.0."""
+    """Each member's checksum, in hexadecimal; archives made by 1.0.0 have none."""
     database: str = _SQLITE
-    """The database's format; in 1.0.0 also "PostgreSQL", for a dump."""
+    """The database's format: "SQLite", or "PostgreSQL" for a dump made by 1.0.0."""
 
 
 def write(output: IO[bytes], folder: Path, created_at: int) -> None:
-    """Write the members in a folder, and their manifest."""
+    """Write an archive of the members in a folder, with a manifest."""
     checksums = {name: _sha256(folder / name) for name in MEMBERS}
     manifest = Manifest(__version__, created_at, list(MEMBERS), checksums)
     (folder / _MANIFEST).write_text(json.dumps(manifest._asdict(), indent=1))
@@ -47,7 +47,7 @@ def write(output: IO[bytes], folder: Path, created_at: int) -> None:
 def read(source: IO[bytes], folder: Path) -> Manifest:
     """Copy the members to a folder; return the manifest.
 
-    End the command with a sentence if anything differs from what the manifest says.
+    End the command with a sentence if the archive does not match its manifest.
     """
     try:
         with tarfile.open(fileobj=source, mode="r|") as tar:
@@ -55,7 +55,7 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
         if not {_MANIFEST, *MEMBERS} <= set(names):
             raise ValueError("not a backup")
         facts = json.loads((folder / _MANIFEST).read_bytes())
-        # Another version may have more fields.
+        # Another version's manifest may have more fields.
         known = {name: facts[name] for name in Manifest._fields if name in facts}
         manifest = Manifest(**known)
         if [_MANIFEST, *manifest.members] != names:
@@ -82,14 +82,14 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
 
 
 def _copy(tar: tarfile.TarFile, folder: Path) -> list[str]:
-    """Copy our members to a folder; return the names of all members."""
+    """Copy the known members to a folder; return the names of all members."""
     for member in tar:
         content = tar.extractfile(member) if member.type == tarfile.REGTYPE else None
         if content is None:
             raise ValueError("not a plain file")
         name = member.name if member.name in (_MANIFEST, *MEMBERS) else "other"
         with (folder / name).open("wb") as copy:
-            shutil.copyfileobj(content, copy)  # fails if it was cut off
+            shutil.copyfileobj(content, copy)  # fails if the archive was cut off
     return tar.getnames()
 
 

@@ -84,7 +84,7 @@ def prepare(copied: Path) -> None:
 
 
 def replace(config: Config, copied: Path) -> None:
-    """Replace the database with a copy; for SQLite, it must be on the same disk."""
+    """Replace the database with a copy, which for SQLite must be on the same disk."""
     if path := config.sqlite_path:
         private_files.sync(copied)
         # From here on, a starting service has to wait; a running one is detected.
@@ -113,10 +113,10 @@ def require_free(config: Config) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether another process has the file open; its data do not change.
+    """Return whether another process has the file open, without changing its data.
 
-    If none has, closing the connection moves SQLite's write-ahead log into the file.
-    Otherwise, the log would later be applied to the new file.
+    If none does, closing the connection moves SQLite's write-ahead log into the file.
+    A log left behind would later be applied to the file that replaces this one.
     """
     if not path.exists():
         return False
@@ -153,7 +153,7 @@ def _django_uses(file: Path) -> Iterator[None]:
     An alias is not enough, because some migrations always use the default database.
     """
     installed = connections[DEFAULT_DB_ALIAS]
-    # The file is synced to the disk once it is complete.
+    # Syncing each write is unnecessary: the result is synced to the disk at the end.
     options = {"init_command": "PRAGMA synchronous = OFF"}
     settings = {**installed.settings_dict, "NAME": str(file), "OPTIONS": options}
     connections[DEFAULT_DB_ALIAS] = DatabaseWrapper(settings, DEFAULT_DB_ALIAS)
@@ -181,15 +181,15 @@ def _export(target: Path) -> None:
                 for name, declared in columns
             )
             marks = ", ".join("?" * len(columns))
-            file.execute(f'DELETE FROM "{table}"')  # rows that the migrations added
+            file.execute(f'DELETE FROM "{table}"')  # rows that migrations have added
             with connection.chunked_cursor() as rows:
                 rows.execute(f'SELECT {values} FROM "{table}"')
                 insert = f'INSERT INTO "{table}" VALUES ({marks})'
                 file.executemany(insert, rows)
         file.execute("DELETE FROM sqlite_sequence")
         for table, sequence in _sequences():
-            # Not the highest id, because the audit trail contains ids of deleted
-            # accounts.
+            # The highest id is not enough: the audit trail also contains the ids of
+            # deleted accounts.
             cursor.execute(f'SELECT last_value FROM "{sequence}" WHERE is_called')
             for (last,) in cursor:
                 file.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [table, last])
@@ -237,17 +237,17 @@ def _load_table(cursor: Any, file: sqlite3.Connection, table: str) -> None:
         for row in file.execute(f'SELECT {values} FROM "{table}"'):
             try:
                 target.write_row(row)
-            except psycopg.DataError as error:  # NUL in a text
+            except psycopg.DataError as error:  # NUL in a string
                 raise DataError(f"{error} ({table}, row {row[0]})") from None
 
 
 def _tables() -> list[str]:
-    """Return our tables, without sessions and without the list of migrations."""
+    """Return our tables, except for sessions and the list of migrations."""
     return sorted(set(connection.introspection.django_table_names()) - set(_SESSIONS))
 
 
 def _columns(file: sqlite3.Connection, table: str) -> list[tuple[str, str]]:
-    """Return the columns of a table in SQLite, each with its type."""
+    """Return a SQLite table's columns, each with its declared type."""
     found = file.execute(f'PRAGMA table_info("{table}")')
     return [(name, declared) for _number, name, declared, *_rest in found]
 

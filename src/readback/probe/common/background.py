@@ -1,4 +1,4 @@
-"""Runs a function in its own thread, which never prevents the program from ending."""
+"""Runs a function in its own thread, which never keeps the program from ending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class BackgroundCall(Generic[Result]):
-    """A function call in a thread; `result` waits for its end."""
+    """A function call in a thread; `result` waits until it ends."""
 
     def __init__(self, function: Callable[[], Result]) -> None:
         self._function = function
@@ -33,7 +33,7 @@ class BackgroundCall(Generic[Result]):
         return self.is_done
 
     def result(self, timeout: float | None = None) -> Result:
-        """Return the result or raise the call's error; `TimeoutError` if it is late."""
+        """Return the call's result or raise its error; raise `TimeoutError` if late."""
         self.wait(threading.TIMEOUT_MAX if timeout is None else timeout)
         if self._error is not None:
             raise self._error
@@ -52,7 +52,7 @@ class BackgroundCall(Generic[Result]):
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process at once: a thread inside OpenSSL can crash a normal exit."""
+    """End the process at once: in a normal exit, a thread inside OpenSSL can crash."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

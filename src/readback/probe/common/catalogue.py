@@ -1,10 +1,10 @@
-"""The catalogue: every finding and every other text, in English and Russian.
+"""The catalogue: every finding and every other string, in English and Russian.
 
 The files in `probe/texts/` have one block per finding: a line with its id, verdict,
-kind of fault (of a problem), family (of a failure) and tags; the English sentence and,
-after an arrow, the next step; then the same in Russian. A block that starts with `=`
-and an id is any other text; the English text is omitted if it equals the id. Texts are
-templates; the steps supply the facts.
+kind of fault (if it is a problem), family (if it is a failure) and tags; the English
+sentence and, after an arrow, the next step; then both in Russian. A block that starts
+with `=` and an id is any other string; its English version is omitted if it equals the
+id. All of them are templates, which the steps fill with facts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Template:
 class Catalogue:
     findings: Mapping[str, Template]
     words: Mapping[str, Mapping[str, str]]
-    """Each text that is not a finding, by its id and by language."""
+    """Every other string, by id and by language."""
 
 
 @lru_cache(maxsize=1)
@@ -107,9 +107,9 @@ _language = LANGUAGES[0]
 
 
 def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
-    """Return the language of the option, or else that of the terminal."""
+    """Return the language that the option or else the locale selects."""
     given = list(arguments)
-    # A program that reads JSON must not depend on the option or the locale.
+    # JSON is always in English, so that programs can rely on it.
     if "--json" in given:
         return LANGUAGES[0]
     options = re.findall("--language[= ](\\S+)", " ".join(given))
@@ -129,7 +129,7 @@ def current() -> str:
 
 
 def say(word: str, /, **values: object) -> str:
-    """Return a text in the current language; an unknown id, such as a name, as is."""
+    """Return a string in the current language; return an unknown id unchanged."""
     row = catalogue().words.get(word)
     text = row[_language] if row else word
     return text.format(**values) if values else text

@@ -1,10 +1,10 @@
-"""How everything shown is formatted: numbers, and texts without credentials.
+"""Formats numbers, and removes credentials from everything that is shown.
 
 Everything received from the network passes through `sanitize` before it is shown. It
 replaces control characters that a terminal would interpret, hides anything that looks
-like a credential, and limits the length. Every text of a finished report also passes
-through a `Redactor`, which hides the secrets of the run wherever they are repeated,
-whole or in part. A key that contains "proj" does not affect "project".
+like a credential, and limits the length. Every string of a finished report also passes
+through a `Redactor`, which hides this run's secrets wherever they are repeated, whole
+or in part. Short parts stay: a key that contains "proj" does not affect "project".
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from readback.probe.common.catalogue import current, diagnose, say
 from readback.probe.common.results import Diagnosis, Fact
 
 _MAX_LENGTH = 160
-# Patterns search only this much of a text from a server; the rest is not shown anyway.
+# Patterns search only this much of a server's response; the rest is not shown anyway.
 _SEARCHED_LENGTH = 4096
 # This pattern takes linear time, whatever a server sends.
 _TITLE = re.compile("<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 HIDDEN = "…"
-# Shorter texts are part of many words; replacing them would spoil the report.
+# Shorter secrets are parts of many words; replacing them would spoil the report.
 _SHORTEST = 6
 _SHORTEST_PART = 4
 _LONGEST_WORD = 20
@@ -49,7 +49,7 @@ _AFTER_NAME = re.compile(
 _URL = re.compile("https?://", re.IGNORECASE)
 _FRAGMENT = re.compile("#.+")
 _PATTERNS = (
-    # The login of a URL, then the values of its parameters and its fragment.
+    # A URL's login, then the values of its parameters, then its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
     (re.compile(r"(?<=[?&;])([\w.~%-]+=)[^\s&;#\"'<>]+"), rf"\1{HIDDEN}"),
     # The pattern matches the whole rest of a URL, because searching for the # from each
@@ -60,7 +60,7 @@ _PATTERNS = (
     ),
     (re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]+)*"), HIDDEN),
     # Some services repeat a key with most of it replaced by asterisks. The pattern
-    # begins at a word boundary: a long text would otherwise take quadratic time.
+    # begins at a word boundary; otherwise, a long string would take quadratic time.
     (re.compile(r"(?<![\w*-])[\w-]*\*{3,}[\w*-]*"), HIDDEN),
     (KEY_LIKE, "sk-…"),
     (re.compile(r"\b(?:gsk_|hf_|xai-|pplx-|gh[a-z]_|nvapi-|glpat-)[\w-]{12,}"), HIDDEN),
@@ -117,7 +117,7 @@ def printable(text: str) -> str:
 
 
 class Redactor:
-    """Replaces secrets with their masks, and hides whatever looks like one."""
+    """Replaces secrets with their masks, and hides whatever looks like a secret."""
 
     def __init__(self, masks: Mapping[str, str]) -> None:
         forms = {}
@@ -157,7 +157,7 @@ class Redactor:
         return self.text(fact) if isinstance(fact, str) else fact
 
     def _without_encoded(self, token: str) -> str:
-        """Return the text, or a replacement if it contains a secret once decoded."""
+        """Return the token, or a replacement if it contains an encoded secret."""
         for decoded in _decoded(token):
             is_same = decoded == token
             if not (is_same or self._parts.isdisjoint(_parts(decoded))):
@@ -180,13 +180,13 @@ class Redactor:
 
 
 def _parts(text: str) -> set[str]:
-    """Return all parts of a text, each just too long to match by chance."""
+    """Return every part of a string that is just too long to match by chance."""
     last = max(1, len(text) - _LONGEST_PART + 1)
     return {text[at : at + _LONGEST_PART] for at in range(last)}
 
 
 def _decoded(token: str) -> Iterator[str]:
-    """Yield the text decoded from percent-encoding, hexadecimal and Base64."""
+    """Yield the token decoded from percent-encoding, hexadecimal and Base64."""
     yield unquote(token)
     with suppress(ValueError):
         plain = re.sub("[: -]", "", token)
@@ -211,10 +211,10 @@ def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
 
 
 def secrets_in(url: str) -> Iterator[str]:
-    """Yield the secret parts of a URL: its login and the values of its parameters."""
+    """Yield a URL's secrets: its login, and values in its query and fragment."""
     before, at, _ = url.rpartition("://")[2].rpartition("@")
     if at:
-        # Split at the last @: a slash in a password would seem to end the host.
+        # Split at the last @, because a slash in a password seems to end the host part.
         yield from (before, *before.split(":", 1))
     try:
         parts = urlsplit(url)
@@ -222,12 +222,12 @@ def secrets_in(url: str) -> Iterator[str]:
         return
     for text in (parts.query, parts.fragment):
         for _, value in parse_qsl(text):
-            # An address inside a link is not secret, but may contain secrets.
+            # A URL inside a parameter is not secret, but may contain secrets.
             yield from secrets_in(value) if _URL.match(value) else (value,)
 
 
 def _is_random(text: str) -> bool:
-    """Return whether the text is unlikely to be a word, a number or an address."""
+    """Return whether the string is unlikely to be a word or a number."""
     if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]", text):
         return True
     return bool(re.search(r"\d", text) and re.search("[A-Za-z]", text))

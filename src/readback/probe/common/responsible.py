@@ -1,9 +1,9 @@
 """Who has to act: derived from the kind of fault and from the path to the service.
 
 Over https with a certificate from a public authority, TLS ends at the service's
-operator: nothing in between can remove a header, change a text or hold back an answer.
+operator: nothing in between can remove a header, change a text or delay a response.
 Over plain http, anything in between can, and a proxy forwards each request itself. A
-private authority may belong to a proxy or to the service, so both people are named. A
+private authority may belong to a proxy or to the service, so the report names both. A
 proxy can always break a connection.
 """
 
@@ -56,7 +56,7 @@ _TABLE: dict[Fault, tuple[Fixer, ...]] = {
     Fault.SERVICE: (Fixer.OPERATOR,) * len(Path),
     Fault.PROBE: (Fixer.AUTHORS,) * len(Path),
     Fault.CHAIN: (Fixer.SHARED,) * len(Path),
-    # One column for each path, in their order.
+    # One column for each member of `Path`, in that order.
     Fault.CONNECTION: (_PROXY, _PROXY, _EITHER, _EITHER, _OPERATOR, _EITHER),
     Fault.CERTIFICATE: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),
     Fault.FILTER: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _NETWORK, _NETWORK),

@@ -1,4 +1,4 @@
-"""What a step can report: verdicts, failure families with exit codes, diagnoses.
+"""What a step can report: diagnoses, with verdicts, failure families and faults.
 
 This module contains no checks and no output code.
 """
@@ -33,10 +33,10 @@ class Verdict(_Word):
 
 
 class FailureFamily(IntEnum):
-    """The kind of a failure; the number is the exit code (see docs/probe.md)."""
+    """The kind of failure; the number is the exit code (see docs/probe.md)."""
 
     NONE = 0
-    # Codes 1 to 3 have the same meaning for every command.
+    # Codes 1 to 3 are not families: they mean the same as for every other command.
     ADDRESS = 10
     NETWORK = 11
     TLS = 12
@@ -53,7 +53,7 @@ class Fault(_Word):
 
     NONE = "none"
     SETTING = "setting"
-    """A setting of the person who runs the program, such as the address or the key."""
+    """The user's own setting, such as the address or the key."""
     NETWORK = "network"
     """A problem below TLS: with names, routes, packets or firewalls."""
     PROXY = "proxy"
@@ -63,7 +63,7 @@ class Fault(_Word):
     CHAIN = "chain"
     """An incomplete chain: the server or this machine may lack a certificate."""
     FILTER = "filter"
-    """A page that a filter, a proxy or the login of a network could have sent."""
+    """A page that may come from a filter, a proxy or a network's login portal."""
     PATH = "path"
     """Something on the path reads, changes or answers the requests."""
     SERVICE = "service"
@@ -85,7 +85,7 @@ class Fixer(_Word):
 
     @property
     def in_json(self) -> str | None:
-        """Return the word for the JSON report, where proxies belong to the network."""
+        """Return the word for JSON, which counts proxies as part of the network."""
         if self is Fixer.SHARED:
             return str(Fixer.OPERATOR)
         is_network = self in (Fixer.PROXY, Fixer.INTERCEPTION)
@@ -102,7 +102,7 @@ class Diagnosis:
     hint: str = ""
     figure: str = ""
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    """The values behind the sentence; their names are part of the JSON report."""
+    """The values for the sentence; their names are part of the JSON report."""
     details: tuple[str, ...] = ()
     fixer: Fixer = Fixer.NOBODY
     """Who can fix it; derived at the end of the run."""

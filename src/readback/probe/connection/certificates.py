@@ -1,8 +1,8 @@
-"""Reads the names, issuer and dates of a certificate that is not trusted.
+"""Reads a certificate's names, issuer and dates, even if it is not trusted.
 
 The ssl module decodes only certificates that it has verified, but the probe has to
 explain those that fail. This module parses the part of DER (ITU-T X.690) and X.509
-(RFC 5280) that it needs. Unreadable parts are left out; nothing read here is trusted.
+(RFC 5280) that it needs. An unreadable certificate is shown as "?".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UTC_TIME = 0x17
 _OCTETS = 0x04
 _VERSION = 0xA0
 _EXTENSIONS = 0xA3
-# RFC 5280 §4.2.1.6: names that are text: an e-mail address, a host or a URI.
+# Names that are strings (RFC 5280 §4.2.1.6): an e-mail address, a host or a URI.
 _TEXT_NAMES = (0x81, 0x82, 0x86)
 _IP_ADDRESS = 0x87
 
@@ -46,11 +46,11 @@ _INTERCEPTORS = re.compile(
     r"|gateway ca|ssl inspection|tls inspection|ssl proxy|web proxy|decrypt",
     re.IGNORECASE,
 )
-# Programs that developers use to make certificates for themselves.
+# Programs with which developers issue their own certificates.
 _FOR_DEVELOPMENT = re.compile(r"\bmkcert\b|caddy local|minikube|step ca demo", re.I)
-# Public suffixes: domains are registered below these, as in acme.co.uk.
+# Common public suffixes: domains are registered below these, as in acme.co.uk.
 _SHARED = re.compile(r"\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$")
-# The names in certificates that gateways present for unknown hosts.
+# Names in the built-in certificates that gateways present for unknown hosts.
 _BUILT_IN = re.compile(
     r"kubernetes ingress controller fake|traefik default cert|plesk|localdomain",
     re.IGNORECASE,
@@ -70,7 +70,7 @@ class Certificate:
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
-    """Whether it says where to find the certificate of its issuer."""
+    """Whether it says where to find its issuer's certificate."""
     is_public: bool = False
     """Whether it has the policies or timestamps that public authorities must add."""
 
@@ -88,17 +88,17 @@ class Certificate:
 
     @property
     def expires_soon(self) -> bool:
-        """Whether renewal is overdue; short-lived certificates are renewed later."""
+        """Whether less than 14 days (or a fifth of the lifetime, if shorter) remain."""
         if self.since is None or self.until is None:
             return False
         soon = min(_SOON, (self.until - self.since) / 5)
         return self.until - datetime.now(timezone.utc) < soon
 
     def is_of_domain(self, host: str) -> bool:
-        """Return whether it names a host in the domain of this host (same operator)."""
+        """Return whether it names a host in the same domain (the same operator)."""
         labels = host.split(".")
         size = 3 if _SHARED.search(host) else 2
-        if len(labels) < size or labels[-1].isdigit():  # An IP address is not a name.
+        if len(labels) < size or labels[-1].isdigit():  # An IP address has no domain.
             return False
         domain = "." + ".".join(labels[-size:])
         return any(f".{name}".lower().endswith(domain) for name in self.hosts)

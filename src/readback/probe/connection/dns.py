@@ -57,7 +57,7 @@ class _Lookup(NamedTuple):
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
-    """Resolve the host, several times, and add its addresses to the route."""
+    """Resolve the host, repeatedly if that is quick; add its addresses to the route."""
     route = context.route
     timeout = context.timeout
     lookups = [_look_up(route, timeout)]
@@ -68,7 +68,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not good:
         raise _failed(route, lookups[0], timeout)
     elapsed = good[0].seconds
-    # A server may return a different address each time.
+    # A name server may return a different address each time.
     named = chain.from_iterable(lookup.addresses for lookup in good)
     addresses = tuple(dict.fromkeys(named))[:_MAX_ADDRESSES]
     context.route = replace(route, addresses=addresses)
@@ -119,7 +119,7 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     reason = sanitize(error.strerror or str(error))
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return _error("tcp.forbidden", route, port=route.port, reason=reason)
-    # The resolver asked several times without an answer.
+    # The resolver asked several times and got no answer.
     if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
         reason = _late(waited)
     if error.errno not in _UNKNOWN:
@@ -151,7 +151,7 @@ def _late(seconds: float) -> str:
 def meant(host: str) -> str:
     """Return a well-known name that differs from this one by a letter or two, or ""."""
     near = next(iter(difflib.get_close_matches(host, _WELL_KNOWN, 1, cutoff=0.88)), "")
-    # Names below the same domain have the same owner.
+    # Names in the same domain have the same owner.
     is_same_owner = host.split(".")[-2:] == near.split(".")[-2:]
     return "" if is_same_owner else near
 
@@ -173,7 +173,7 @@ def _judge(route: Route, addresses: Sequence[str], elapsed: float) -> str:
     return "dns.blocked" if range_of(addresses) == "here" else ok
 
 
-# The first range that contains all addresses of a host says what they are: faked by a
+# The first range that contains all of a host's addresses says what they are: faked by a
 # VPN client (the ranges in the documentation of Clash, Surge, Xray and sing-box), this
 # machine, or private (RFC 1918, 4193 and 6598, which Tailscale also uses, and
 # link-local addresses).
@@ -186,7 +186,7 @@ _RANGES = {
 
 
 def range_of(addresses: Sequence[str]) -> str:
-    """Return the range that contains all of these addresses, or ""."""
+    """Return the name of the range that contains all of these addresses, or ""."""
     ips = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
     for name, texts in _RANGES.items():
         networks = list(map(ipaddress.ip_network, texts.split()))

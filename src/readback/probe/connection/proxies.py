@@ -1,8 +1,8 @@
 """The step "proxies": which proxy the environment sets for the address.
 
-The HTTP client uses the result, so the report always matches what the requests do. The
-value of a variable is shown only if it cannot contain a password. On macOS and Windows,
-Python also reads the proxies from the system's settings.
+The HTTP client uses the result, so the report always matches what the requests do. A
+proxy is shown without its login. On macOS and Windows, Python also reads the proxies
+from the system's settings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from readback.probe.transport.connecting import Proxy, Route
 _PORTS = {**PORTS, **dict.fromkeys(opening.SOCKS_SCHEMES, opening.SOCKS_PORT)}
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
-# A user name or password with one of these characters ends the host part of the URL.
+# A login with a character (/ ? # \) that ends a URL's host part.
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
 _PAC = re.compile(r"\.pac\b|/wpad\.dat\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
@@ -66,7 +66,7 @@ def _used(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     variable = _variable(name)
     if name not in getproxies_environment():
         variable = say("the_system_settings")
-    # Other programs compare NO_PROXY with the port only if it is not the default one.
+    # Like other programs, include the port in the comparison unless it is the default.
     is_usual = base_url.port == PORTS[base_url.scheme] and ":" not in base_url.host
     looked_up = base_url.host if is_usual else f"{base_url.host}:{base_url.port}"
     if proxy_bypass(looked_up):

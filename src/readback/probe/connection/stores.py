@@ -1,8 +1,8 @@
-"""The certificate stores of this machine, and what makes one of them unusable.
+"""The certificate stores that Python programs use, and why one may be unusable.
 
-Python programs use one of three stores: the one named by SSL_CERT_FILE or SSL_CERT_DIR,
-the list that comes with certifi, or that of the machine. OpenSSL ignores a store that
-it cannot read and then trusts nothing, so the files are checked here.
+There are three: the one named by SSL_CERT_FILE or SSL_CERT_DIR, the list that comes
+with certifi, and the machine's own. OpenSSL ignores a store that it cannot read and
+then trusts nothing, so the files are checked here.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _find() -> CertificateStores:
             usable[StoreKind.VARIABLE] = chosen
     if is_carried:
         usable[StoreKind.CERTIFI] = carried
-    # Tried last: if only this store trusts the server, a variable causes the failure.
+    # Tried last: if only this store trusts the server, a variable (if set) is to blame.
     usable[StoreKind.MACHINE] = _machine()
     return CertificateStores(usable, trouble)
 
@@ -85,7 +85,7 @@ def _machine() -> ssl.SSLContext:
 
 
 def together() -> ssl.SSLContext:
-    """Return a context that trusts what any of the usable stores trusts."""
+    """Return a context with certifi's list and the named (or the machine's) store."""
     trust = new_context()
     if is_named():
         _load_variables(trust)  # checks the files first: a named pipe would block
@@ -112,7 +112,7 @@ def named(authorities: str) -> tuple[str, str] | None:
 
 
 def of_others() -> Iterator[tuple[str, ssl.SSLContext]]:
-    """Yield the variables that other programs read, and what their files trust."""
+    """Yield the variables of other programs, each with a context that uses its file."""
     for variable in OTHER_VARIABLES:
         path = os.environ.get(variable, "")
         if os.path.isfile(path) and not why_unusable(path):
@@ -131,7 +131,7 @@ def _unusable(variable: str, reason: str) -> ProbeError:
 
 
 def _load_certifi(trust: ssl.SSLContext) -> bool:
-    # On Linux distributions, certifi reads a file of the system, which may be missing.
+    # On some Linux distributions, certifi reads a system file, which may be missing.
     try:
         trust.load_verify_locations(cadata=certifi.contents())
     except (OSError, ValueError):
@@ -153,7 +153,7 @@ def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
 
 
 def why_unusable(path: str) -> str:
-    """Return why programs find no certificate in a file or directory, or ""."""
+    """Return why a file or directory has no usable certificates, or ""."""
     if not os.path.exists(path):
         return say("does_not_exist")
     if os.path.isdir(path):

@@ -58,13 +58,13 @@ def _findings(
 ) -> dict[str, list[ConnectAttempt]]:
     tried = [attempt for attempt in attempts if not attempt.lacks_family]
     v6 = [attempt for attempt in tried if attempt.is_v6]
-    # IPv6 is not broken if a connection was refused: packets arrive.
+    # A refused connection means that packets arrive, so IPv6 is not broken.
     is_dead = all(
         attempt.error and attempt.errno != errno.ECONNREFUSED for attempt in v6
     )
     broken = v6 if is_dead else []
     others = [attempt for attempt in tried if attempt.error and attempt not in broken]
-    # Many servers listen on one address of localhost; clients try both at once.
+    # Many servers listen on only one of localhost's addresses; clients try both.
     others = [] if is_loopback(host) else others
     findings = {"tcp.partly": others, "tcp.v6_broken": broken}
     found = {finding: failed for finding, failed in findings.items() if failed}
@@ -72,7 +72,7 @@ def _findings(
 
 
 def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
-    """Report a refused connection first: it proves that the host is up."""
+    """Return the error, preferring a refusal, which proves that the host is up."""
     reported = min(
         attempts,
         key=lambda attempt: (attempt.errno != errno.ECONNREFUSED, attempt.lacks_family),
@@ -111,7 +111,7 @@ def _no_connection_id(
         "tcp.no_family": is_foreign,
         "tcp.forbidden": code in LOCAL_ERRORS,
         "tcp.fake_ip": place == "faked",
-        # A balancer without a server resets a connection that it has just accepted.
+        # A load balancer without a server accepts a connection and resets it at once.
         "tcp.refused": code in (errno.ECONNREFUSED, errno.ECONNRESET),
         "tcp.blocked": is_dropped,
     }
@@ -119,6 +119,6 @@ def _no_connection_id(
 
 
 def in_container() -> bool:
-    """Return whether this is a container or a pod, where localhost is not the host."""
+    """Return whether we are in a container, where localhost is not the host machine."""
     is_marked = any((ROOT / mark).exists() for mark in _CONTAINER_MARKS)
     return is_marked or "KUBERNETES_SERVICE_HOST" in os.environ

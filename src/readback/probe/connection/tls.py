@@ -34,12 +34,12 @@ _CLOCK_TOLERANCE = timedelta(hours=1)
 _TLS_PATIENCE_SECONDS = 2.0
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
-# The store contains the issuer of the certificate but not the authority above it.
+# The store contains the certificate's issuer, but not the authority above it.
 _ISSUER_OF_STORED = 2
 _SELF_SIGNED = 18
 _UNKNOWN = {_ISSUER_OF_STORED, _SELF_SIGNED, 19, 20, 21}
 _OTHER_NAME = {62, 64}
-# The alerts of servers that support only HTTP/2, or only old versions of TLS.
+# OpenSSL's messages for servers that support only HTTP/2, or only old versions of TLS.
 _NO_COMMON_VERSION = re.compile(
     "no application protocol|alert protocol version|unsupported protocol"
     "|version too low"
@@ -61,7 +61,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         seen[store] = ask(context, store, found.usable[store])
     trusting = [store for store, shaken in seen.items() if shaken.error is None]
     if not trusting:
-        # A store with the authority shows what else is wrong with the certificate.
+        # A store that has the authority shows what else is wrong with the certificate.
         known = (shaken for shaken in seen.values() if not is_unknown(shaken))
         raise (
             found.trouble
@@ -101,11 +101,11 @@ def _findings(
     context.authority = authority = _authority(context, chain, is_in_list)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     is_by_machine = trusting is StoreKind.MACHINE
-    # SSL_CERT_FILE is also set in order to trust a proxy that decrypts the traffic.
+    # A proxy that decrypts the traffic is another reason to set SSL_CERT_FILE.
     is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
     is_private = authority is Authority.PRIVATE
     is_own = authority is Authority.SERVICE or (is_private and is_named)
-    # Other programs need not know the authority of a private network.
+    # Do not warn about private hosts: other programs need not know their authority.
     is_own = is_own and _is_public_host(context)
     # The most serious problem first.
     faults = {
@@ -134,7 +134,7 @@ def _findings(
 def _authority(
     context: ProbeContext, chain: list[Certificate], is_in_list: bool
 ) -> Authority:
-    """Return who issued a trusted certificate, as far as this machine can tell."""
+    """Return what kind of authority seems to have issued a trusted certificate."""
     own = chain[0]
     if any(certificate.is_interception for certificate in chain):
         return Authority.INTERCEPTOR
@@ -148,7 +148,7 @@ def _authority(
 
 
 def _claimed_authority(chain: list[Certificate], code: int) -> Authority:
-    """Return who probably issued a certificate that is not trusted."""
+    """Return what kind of authority probably issued an untrusted certificate."""
     own = chain[0]
     if any(certificate.is_interception for certificate in chain):
         return Authority.INTERCEPTOR
@@ -175,7 +175,7 @@ def ask(context: ProbeContext, store: StoreKind, trust: ssl.SSLContext) -> Hands
     strict = _shake(context, store, trust, is_strict=IS_STRICT_HERE)
     if strict.verification_error is None:
         return strict
-    # Repeated on every Python: another server behind the address may respond this time.
+    # Also try again if strict checks are off: a different server may respond this time.
     lenient = _shake(context, store, trust, is_strict=False)
     if IS_STRICT_HERE:
         lenient.strict_error = strict.verification_error
@@ -186,7 +186,7 @@ def _shake(
     context: ProbeContext, store: StoreKind, trust: ssl.SSLContext, *, is_strict: bool
 ) -> Handshake:
     others = trust.verify_flags & ~_STRICT
-    # Later connections use the flags of the last attempt.
+    # Later connections use the flags that the last attempt has set.
     trust.verify_flags = ssl.VerifyFlags(others | (_STRICT if is_strict else 0))
     base_url = context.base_url
     log = context.budget.exchanges
@@ -250,7 +250,7 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
 def _lacking_in(
     named: tuple[str, str], chain: list[Certificate], code: int, facts: dict[str, Fact]
 ) -> ProbeError:
-    """Return the error that says what a readable store lacks or may lack."""
+    """Return an error that says what a readable store lacks, if that is certain."""
     variable, path = named
     issuer = chain[-1].issuer
     reason = ""
@@ -286,7 +286,7 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
 def _explain_dates(
     context: ProbeContext, chain: list[Certificate], facts: dict[str, Fact]
 ) -> ProbeError:
-    """Return the error for the certificate with wrong dates, or for a wrong clock."""
+    """Return the error for a certificate with wrong dates, or for a wrong clock."""
     now = datetime.now(timezone.utc)
     invalid = (known for known in chain if not known.is_valid_at(now))
     wrong = next(invalid, None)

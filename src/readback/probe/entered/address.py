@@ -30,7 +30,7 @@ from readback.probe.entered.base_url import (
 
 _MAX_LENGTH = 2000
 _MAX_ROUNDS = 5
-# A word with the prefix of a key; `has_key` decides whether the rest looks random.
+# A word with a key's prefix; `has_key` decides whether the rest looks random.
 _CONTAINED_KEY = re.compile(
     r"(?:(?<![a-z0-9])(?:sk|gsk|hf|xai|pplx|nvapi|csk)[-_]|AIza)[\w-]{16,100}",
     re.IGNORECASE | re.ASCII,
@@ -44,7 +44,7 @@ _PLACEHOLDER = re.compile(
 )
 _EMAIL = re.compile(r"(?:mailto:)?[^/:@\s]+@[^/:@\s]+", re.IGNORECASE)
 _FILE_PATH = re.compile(r"[a-z]:[/\\]|/(?!/)|[~.]", re.IGNORECASE)
-# An address inside another one, as mail filters and chats write it.
+# An address inside another one, as in links that mail filters and chats rewrite.
 _ENCODED = re.compile(r"https?%3a(?:%2f|/){2}[^&#\s]+", re.IGNORECASE)
 # The scheme: correct, misspelt, defanged, or without its colon or slashes.
 _SCHEME = re.compile(
@@ -57,7 +57,7 @@ _URL = re.compile(
 )
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,20})://", re.IGNORECASE)
 _REST_OF_ADDRESS = re.compile(r"[\w.:/-]{0,200}/v\d\w{0,9}", re.IGNORECASE)
-# The end of a complete address, and the beginning of a piece that names a host.
+# The end of a complete address, and the beginning of a string that names a host.
 _WHOLE = re.compile(r"/v\d\w{0,9}/?$", re.IGNORECASE)
 _HOST = re.compile(r"[\w-]{1,63}[.:]")
 _ESCAPED_SPACE = re.compile(r"(?:\\[nrt]|%0[9ad]|%20)+$", re.IGNORECASE)
@@ -65,7 +65,7 @@ _AROUND = QUOTES + "()[]{}<>*,;:!… \t\r\n"
 _GAPS = re.compile(r"(?<=//)\s+|\s+(?=/)")
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
 _ENDPOINTS = "completions|models|responses|embeddings|messages"
-# The pattern of a mistake in a path, its replacement, and the id of its description.
+# Mistakes in paths: a pattern, its replacement, and the id of the description.
 _PATHS = (
     (re.compile("/{2,}"), "/", "has_extra_slash"),
     (re.compile(r"/V(?=\d+(?:/|$))"), "/v", "has_capital_version"),
@@ -110,7 +110,7 @@ def names_host(text: str, host: str) -> bool:
 
 
 def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
-    """Return the base URL and the mistakes in the text, each with a name and a text."""
+    """Return the base URL, and the mistakes in the text with their descriptions."""
     is_undecoded = any("\ud800" <= c <= "\udfff" for c in text)
     if is_undecoded or len(text) > _MAX_LENGTH:
         raise unreadable("bad_host")
@@ -127,7 +127,7 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
 
 
 def has_key(text: str) -> bool:
-    """Return whether a text contains a key and not just a name that looks like one."""
+    """Return whether the text contains a key, not just a name that looks like one."""
     for match in _CONTAINED_KEY.finditer(text):
         word = match[0]
         digits = sum(map(str.isdigit, word))
@@ -164,13 +164,13 @@ def _extracted(text: str) -> str:
 
 
 def _complete(url: str) -> str:
-    """Return the URL without a final full stop, with the closing bracket of IPv6."""
+    """Remove trailing full stops; add an IPv6 address's closing bracket if missing."""
     url = url.rstrip(".")
     return f"{url}]" if "[" in url and "]" not in url else url
 
 
 def _refuse_other(text: str) -> None:
-    """Raise `ProbeError` if a text without http:// is certainly not an address."""
+    """Raise `ProbeError` if text without http(s):// is certainly not an address."""
     bare = text.strip(_AROUND)
     if KEY_LIKE.fullmatch(bare) or _LONG_WORD.fullmatch(bare) or has_key(text):
         raise ProbeError("address.is_key")
@@ -187,7 +187,7 @@ def _refuse_other(text: str) -> None:
 
 
 def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
-    """Return the address with its scheme: http for a local host, else https."""
+    """Correct the scheme; if there is none, add http for a local host, else https."""
     if match := _SCHEME.match(url):
         rest = url[match.end() :]
         scheme = "https" if match[1] else "http"
@@ -230,7 +230,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
     if "@" in authority:
         authority = authority.rpartition("@")[2]
         mistakes["login"] = say("contains_login")
-    # A slash in a password ends the host early, and the rest would be shown.
+    # A slash in a password ends the host early, so the rest would be shown.
     if "@" in path and (":" in authority or "." not in authority):
         raise unreadable("may_contain_password")
     host, port = split_authority(authority)
@@ -246,7 +246,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         short = pattern.sub(replacement, short)
         if short != before:
             mistakes[word] = say(word)
-    # A slash at the end is no mistake: many providers write it, and clients accept it.
+    # A final slash is no mistake: many providers document it, and clients accept it.
     short = short.rstrip("/")
     if has_key(name) or has_key(unquote(short)):
         without = say("address_without_key")

@@ -1,4 +1,4 @@
-"""A base URL and its parts: whether its host can exist or is private, and its version.
+"""A base URL and its parts; checks its host and replaces its version.
 
 Only the server can tell whether a missing or different version is a mistake: many
 services require a version, and some have none.
@@ -19,7 +19,7 @@ from readback.probe.common.results import ProbeError
 
 # Straight and typographic quotation marks, guillemets, primes, and the backtick.
 QUOTES = "\"'`‘’‚‛“”„‟«»‹›′″＂＇「」『』"
-# Invisible characters of visible Unicode categories, then the variation selectors.
+# Invisible characters that Unicode does not class as such, then variation selectors.
 _BLANKS = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
     *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
@@ -27,7 +27,7 @@ _BLANKS = {
 
 
 def is_invisible(character: str) -> bool:
-    """Return whether it is an invisible format, control or filler character."""
+    """Return whether this is an invisible format, control or filler character."""
     if character.isspace():
         return False
     return character in _BLANKS or unicodedata.category(character) in ("Cf", "Cc")
@@ -56,7 +56,7 @@ def as_ascii(text: str) -> str:
 
 
 PORTS = {"http": 80, "https": 443}
-# RFC 6761, 6762 and 8375, .internal (reserved by ICANN), and names used in companies.
+# From RFC 6761, 6762 and 8375, .internal (from ICANN), and names used in companies.
 _PRIVATE_SUFFIX = re.compile(
     r"\.(local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
     r"|localhost|private|svc|test)\Z"
@@ -66,7 +66,7 @@ _HOST_NAME = re.compile(
     rf"(?=.{{1,{_MAX_LENGTH}}}$)[a-z0-9_-]{{1,63}}(\.[a-z0-9_-]{{1,63}})*"
 )
 _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
-# Scripts with letters that look Latin; names in other scripts often mix in Latin ones.
+# Scripts with letters that look Latin; names in other scripts often have Latin ones.
 _LIKE_LATIN = re.compile("CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 _VERSION = re.compile(r"/v\d\w*$")
 # The version of Google's own API; the OpenAI-compatible API is below this path.
@@ -136,7 +136,7 @@ def is_local(host: str) -> bool:
 
 
 def is_public_name(host: str) -> bool:
-    """Return whether a name may exist outside of a private network."""
+    """Return whether the name may exist outside a private network."""
     name = host.rstrip(".").lower()
     return "." in name and not _PRIVATE_SUFFIX.search(name)
 
@@ -156,7 +156,7 @@ def split_authority(authority: str) -> tuple[str, int | None]:
 
 def ascii_host(host: str) -> str:
     """Return the host in its IDNA form; raise `ProbeError` if it is not valid."""
-    # The codec takes quadratic time, so it must not see a long text.
+    # The codec takes quadratic time, so it must not receive a long name.
     if len(host) > _MAX_LENGTH:
         raise unreadable("bad_host")
     try:
@@ -175,7 +175,7 @@ def ascii_host(host: str) -> str:
 
 
 def mixed_letter(host: str) -> str:
-    """Return a letter of another script in a label that also has Latin letters."""
+    """Return a letter that only looks Latin, in a label with Latin letters, or ""."""
     for label in host.split("."):
         if re.search("[a-z]", label, re.IGNORECASE):
             for letter in label:
@@ -185,7 +185,7 @@ def mixed_letter(host: str) -> str:
 
 
 def with_version(base_url: BaseUrl) -> BaseUrl:
-    """Return the address with Readback's version instead of any other."""
+    """Replace the version with Readback's; for Google's API, append /openai instead."""
     if base_url.path.endswith(GOOGLE_VERSION):
         return replace(base_url, path=f"{base_url.path}/openai")
     return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)

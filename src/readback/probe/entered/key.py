@@ -1,8 +1,8 @@
 """The step "key": finds the key in the pasted text and checks its form.
 
-The checksum identifies a complete Readback key, whatever surrounds it. A key of another
-service cannot be verified, and need not be a mistake, because it is not yet known which
-service responds. Only text that is certainly not part of such a key is removed. A
+The checksum identifies a complete Readback key, whatever surrounds it. Another
+service's key cannot be verified, and need not be a mistake, because it is not yet known
+which service responds. Only text that is certainly not part of such a key is removed. A
 `Secret` is sent in a request header and appears nowhere else.
 """
 
@@ -26,7 +26,7 @@ _OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
 _OUR_KEY = re.compile(rf"{keys.PREFIX}[0-9A-Za-z]{{{keys.LENGTH - len(keys.PREFIX)}}}")
 _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
-# Many times the length of any key; a device such as /dev/zero is endless.
+# Many times any key's length; the limit is for endless devices such as /dev/zero.
 _MAX_FILE_BYTES = 65_536
 # Long enough to search a settings file for a Readback key.
 _SEARCHED_LENGTH = 50_000
@@ -74,7 +74,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
 
 
 def _refuse(text: str) -> None:
-    """Raise `ProbeError` if the text cannot be a key of any service."""
+    """Raise `ProbeError` if the text cannot be any service's key."""
     begin = _OUR_PREFIX.search(text)
     key = _END.split(text[begin.start() :], maxsplit=1)[0] if begin else text
     if _MASKED.search(key) and not re.search(r"\s", key):
@@ -100,10 +100,10 @@ class Secret:
     def __init__(self, text: str) -> None:
         self._text = text
         repeated = (text, text.strip(), unwrap(text))
-        # Keys for local servers are often plain words that may be part of the report.
+        # Keys for local servers are often plain words that the report may also contain.
         hidden = (form for form in repeated if not _PLAIN_WORD.fullmatch(form))
         self.masks = dict.fromkeys(hidden, "[key]")
-        """The forms in which the key could appear, and the text to show instead."""
+        """The forms in which the key could appear, each with the mask to show."""
         if found := find_readback_key(text):
             self.masks[found] = keys.masked(keys.last_characters(found))
 
@@ -164,7 +164,7 @@ def key_from_file(name: str) -> str:
 
 
 def key_from_environment_or_prompt(variables: Iterable[str]) -> str:
-    """Return the key from a variable or a prompt, or "" if there is neither."""
+    """Return the key from a variable or a prompt, or "" if neither has one."""
     found = [os.environ[name] for name in variables if name in os.environ]
     if found:
         return next(filter(None, found), "")
