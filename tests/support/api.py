@@ -143,7 +143,7 @@ class Api:
 
 
 class AnySentence(str):
-    """A sentence that is not compared: it seems to contain any words."""
+    """Stands in for a sentence that is not checked: `words in sentence` is true."""
 
     def __contains__(self, words: object) -> bool:
         return True
