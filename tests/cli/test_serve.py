@@ -127,7 +127,7 @@ def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
 def test_the_first_signal_waits_for_a_running_request_and_a_later_one_does_not(
     migrated,
 ):
-    # Neither deadline may end the requests while a busy machine stops the cabinet.
+    # Neither timeout may end the requests while a busy machine stops the cabinet.
     patient = migrated.with_settings(HEAD_TIMEOUT="100", STOP_TIMEOUT="100")
     with (
         patient.serving() as service,

@@ -178,12 +178,12 @@ def with_settings(
 
 
 def untrusted(resources: Resources) -> Mapping[str, str]:
-    """Name no authority in a variable."""
+    """Set no variable that names an authority."""
     return {}
 
 
 def other_in(variable: str) -> Variables:
-    """Name the authority of `issued_by` in this variable."""
+    """Set this variable to the root certificate of `issued_by`."""
     return lambda resources: {variable: str(resources.folder / "other" / "root.pem")}
 
 

@@ -63,13 +63,13 @@ def serving(server: BaseServer) -> Iterator[None]:
 
 
 def _read_request(connection: socket.socket) -> bytes:
-    """Return a POST with its body; of a TLS hello and the like, return the start."""
+    """Return a POST with its body; of anything else, return the first bytes."""
     data = b""
     length = 0
     while b"\r\n\r\n" not in data or len(data.split(b"\r\n\r\n", 1)[1]) < length:
         part = connection.recv(65_536)
         data += part
-        if not part or not data.startswith(b"P"):  # POST
+        if not part or not data.startswith(b"P"):  # not a POST
             break
         for line in data.split(b"\r\n\r\n", 1)[0].split(b"\r\n"):
             if line.lower().startswith(b"content-length:"):

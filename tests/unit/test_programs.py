@@ -131,9 +131,7 @@ def test_what_has_no_room_is_counted():
 
 
 def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
-    """If the contract changes, no text in the table still contains one of the old
-    values.
-    """
+    """After a change of the contract, no text in the table contains an old value."""
     values = (str(contract.MAX_TOKENS), contract.MODEL)
     another = {"MAX_TOKENS": 47, "VERSION_PREFIX": "/v47"}
     monkeypatch.setattr(programs, "_CONTRACT", another)
