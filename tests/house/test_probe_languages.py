@@ -12,7 +12,7 @@ from readback.probe.common.results import Fixer
 from readback.probe.runner import STEPS
 
 PROBE = Path(catalogue.__file__).parents[1]
-# Texts of argparse.
+# argparse's own texts.
 OTHERS = {
     *("positional arguments", "options", "show this help message and exit"),
     "expected one argument",

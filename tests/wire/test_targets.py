@@ -137,7 +137,7 @@ def test_any_valid_host_is_accepted(echo: Endpoint, host: str) -> None:
 def test_two_hosts_are_refused(
     echo: Endpoint, hosts: tuple[bytes, ...], line: bytes
 ) -> None:
-    # CVE-2026-34525.
+    # CVE-2026-34525: aiohttp accepted them.
     raw = with_hosts(*hosts, line=line)
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 

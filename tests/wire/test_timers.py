@@ -79,7 +79,7 @@ def test_an_unfinished_request_times_out_with_a_408(
     ("start", "drops"),
     [
         (b"", [b"\r\n"]),
-        # Too few to be refused for the number of empty lines.
+        # Fewer empty lines than the number that is refused.
         (b"", [b"\r", b"\n"]),
         (b"GET / HTTP/1.1\r\n", [b"X: y\r\n"]),
         (post_body(b"x" * 10_000)[:-10_000], [b"x"]),
