@@ -78,7 +78,7 @@ def _connected(url: str) -> Iterator[None]:
     wanted = {"default": databases.default(config)}
     if config.sqlite_path:
         # Tests need not survive a power cut, and waiting for the disk took a quarter of
-        # the run. tests/faults/database checks the setting of the product.
+        # the run. tests/faults/database checks the product's setting.
         wanted["default"]["OPTIONS"]["init_command"] += "; PRAGMA synchronous=OFF"
     before = connections.settings
     _disconnect()

@@ -1,4 +1,4 @@
-"""Pages of the cabinet are counted exactly, even if a worker is killed."""
+"""The cabinet's pages are counted exactly, even if a worker is killed."""
 
 import re
 import urllib.error

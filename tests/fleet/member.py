@@ -21,7 +21,7 @@ STOP_SECONDS = 45.0
 
 @dataclass
 class Member:
-    """A replica of the API or of the cabinet."""
+    """A replica of the API or the cabinet."""
 
     network: Network
     machine: str

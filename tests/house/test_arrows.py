@@ -46,7 +46,7 @@ PACKAGES = {
 SERVER_PACKAGES = {"django", "allauth", "uvloop", "msgspec", "httptools"}
 # These may also import `http` and `processes`.
 SERVERS = {"api", "cabinet"}
-# The cabinet shows the texts of the probe as a page.
+# The cabinet shows the probe's texts as a page.
 CATALOGUE = "readback.probe.common.catalogue"
 # The folders and modules of each part, from the top down. Each may import only what is
 # below it.

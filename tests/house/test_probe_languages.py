@@ -1,4 +1,4 @@
-"""The catalogue contains all texts of the probe in both languages, and no others."""
+"""The catalogue contains all of the probe's texts in both languages, and no others."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ NAMES = {"DNS", "TCP", "TLS", "HTTP", "User-Agent"}
 
 @cache
 def literals() -> list[tuple[str, bool]]:
-    """Return each text in the code of the probe, and whether it is passed to `say`."""
+    """Return each text in the probe's code, and whether it is passed to `say`."""
     found: list[tuple[str, bool]] = []
     for path in PROBE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

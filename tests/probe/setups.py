@@ -32,7 +32,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class ProbeInput:
-    """The input of the probe, and the environment variables it runs with."""
+    """The probe's input, and the environment variables it runs with."""
 
     base_url: str
     key: str
@@ -165,7 +165,7 @@ def below(name: str, **certificate: Any) -> Context:
 def with_settings(
     change: Callable[[ssl.SSLContext], None], **certificate: Any
 ) -> Context:
-    """Change the TLS settings of the server."""
+    """Change the server's TLS settings."""
 
     def make(resources: Resources) -> ssl.SSLContext:
         context = resources.authority.serves(**certificate)
