@@ -2,7 +2,7 @@
 
 If the end of a request is in doubt, it is refused and the connection is closed: nothing
 after it is read as a request. An upgrade may be ignored (RFC 9110 §7.8), but the body
-must be read: the HTTP client of the JDK offers HTTP/2 in every request.
+must be read: the JDK's HTTP client offers HTTP/2 in every request.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""When the API's certificate expires: how this is read, and when it is logged."""
+"""How the expiry of the API's certificate is read, and when it is logged."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

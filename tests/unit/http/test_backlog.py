@@ -1,7 +1,7 @@
 """Clients that send many requests at once leave time for other clients.
 
-The connections are our real class. The test runs the event loop step by step and sets
-the clock, so it decides how long each answer takes.
+The connection objects are real. The test runs the event loop step by step and sets the
+clock, so it decides how long each answer takes.
 """
 
 import asyncio
