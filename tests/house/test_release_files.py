@@ -80,7 +80,7 @@ def test_a_workflow_begins_without_permissions():
 
 
 def scripts() -> dict[str, str]:
-    """Return every shell script of the repository and of the workflow steps."""
+    """Return every shell script in the repository and in workflow steps."""
     names = run("git", "ls-files", "-z").stdout.split("\0")[:-1]
     texts = {name: (ROOT / name).read_bytes()[:200_000] for name in names}
     found = {

@@ -82,7 +82,7 @@ class Namespace:
 
     @contextmanager
     def resolving(self, answer: name_server.Answer) -> Iterator[None]:
-        """Run the only DNS server of the namespace."""
+        """Run the namespace's only DNS server."""
         with self.entered():
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             sock.bind(("127.0.0.1", 53))

@@ -16,7 +16,7 @@ OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 
 @dataclass
 class Peer:
-    """A peer's port, and what it received on each connection."""
+    """A peer's URL, and what it received on each connection."""
 
     url: str
     requests: list[bytes] = field(default_factory=list)
