@@ -26,7 +26,7 @@ def test_the_pages_show_the_published_results():
 
 
 def with_any_text(rate: float) -> dict[str, object]:
-    """Return the results of a server, measured with one kind of traffic."""
+    """Return a server's results, measured with one kind of traffic."""
     rounds = [{"per_cpu_second": rate}]
     traffic = {ANY_TEXT: rounds}
     server = {"title": "A server", "family": "framework"}

@@ -45,7 +45,7 @@ def _hash_quickly() -> None:
 
 
 def _list_static_files_once() -> None:
-    """Share the list among visitors.
+    """Share the list of static files among visitors.
 
     If each visitor created its own list, the tests would take half as long again.
     """
@@ -78,7 +78,7 @@ def _connected(url: str) -> Iterator[None]:
     wanted = {"default": databases.default(config)}
     if config.sqlite_path:
         # Tests need not survive a power cut, and waiting for the disk took a quarter of
-        # the run. tests/faults/database checks the setting of the product.
+        # the run. tests/faults/database checks the product's setting.
         wanted["default"]["OPTIONS"]["init_command"] += "; PRAGMA synchronous=OFF"
     before = connections.settings
     _disconnect()
@@ -164,7 +164,7 @@ def unsent_mails(database: str, mail_server: Mailbox) -> Iterator[None]:
 
 @pytest.fixture
 def alice(unsent_mails):
-    """A day-old account with a confirmed address and the password of the tests."""
+    """A day-old account with a confirmed address and the tests' password."""
     from django.utils import timezone
 
     from readback.cabinet.accounts import services

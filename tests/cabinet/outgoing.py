@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 
 @contextmanager
 def sending() -> Iterator[None]:
-    """Send e-mails in this process, as each worker of the cabinet does."""
+    """Send e-mails in this process, as each cabinet worker does."""
     from readback.cabinet.mail import notices, outbox
 
     sender = outbox.Sender(notices.add_due_reminders)

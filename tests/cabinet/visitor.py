@@ -22,7 +22,7 @@ from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.storage.sealing import SessionKey, SessionStore
 
 PASSWORD = "a lamp in the harbour"
-# The default address of the cabinet.
+# The cabinet's default address.
 HOST, PORT = "127.0.0.1", "8001"
 CABINET = f"http://{HOST}:{PORT}"
 

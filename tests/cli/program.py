@@ -186,6 +186,6 @@ def answers_200(url: str, key: str = "") -> bool:
 
 
 def key_in(text: str) -> str:
-    """Return the only key in a text."""
+    """Return the only key in a string."""
     [key] = set(re.findall(r"sk-echo-[0-9A-Za-z]{38}", text))
     return key

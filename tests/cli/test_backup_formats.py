@@ -1,6 +1,6 @@
 """Archives restored into the other database, archives of 1.0.0, and hostile ones.
 
-The error names a value that SQLite accepted and PostgreSQL refuses; nothing changes.
+If PostgreSQL refuses a value that SQLite accepted, the error names it; nothing changes.
 """
 
 import sqlite3

@@ -82,7 +82,7 @@ def test_a_password_is_read_from_standard_input_and_not_repeated(migrated):
     weak = "hunter2"
     refused = refusal(migrated, *create, stdin=weak)
     assert "too short" in refused and weak not in refused
-    # `env` starts the command as an operator would. The processes of other tests hash
+    # The prefix `env` starts a real process instead of a warm one: warm processes hash
     # with less memory than OWASP recommends.
     environment = environment_with(migrated.settings)
     run_command(environment, *create, stdin=PASSWORD, prefix=["env"])

@@ -89,7 +89,7 @@ def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
     with program.serving("--ephemeral", until="key create") as service:
         assert f"http://readback.localhost:{cabinet}\n" in service.stdout
         ops = re.search(r"Ops +(\S+)", service.stdout)[1]
-        # Without a setting, a free port is used.
+        # The ops port is not set, so a free one is used.
         assert urlopen(f"{ops}/readyz", timeout=PATIENCE).status == 200
         request = Request(f"http://127.0.0.1:{cabinet}/")
         request.add_header("Host", f"readback.localhost:{cabinet}")

@@ -29,7 +29,7 @@ from tests.support.waiting import wait_until
 
 MACHINE = "public"
 COUNT = "READBACK_TRUSTED_PROXY_COUNT"
-# RFC 5737: the addresses of the API and of the cabinet.
+# RFC 5737: the addresses of the API and the cabinet.
 API = "198.51.100.10"
 CABINET = "198.51.100.11"
 

@@ -99,7 +99,7 @@ def test_on_all_addresses_it_answers_as_localhost_and_says_how_to_begin(program)
 
 
 def _status_as(host: str) -> int:
-    """Return the status of the cabinet's first page for a value of the Host field."""
+    """Return the status of the cabinet's first page for this Host field."""
     port = host.rpartition(":")[2]
     url = f"http://127.0.0.1:{port}/"
     headers = {"Host": host}
@@ -127,7 +127,7 @@ def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
 def test_the_first_signal_waits_for_a_running_request_and_a_later_one_does_not(
     migrated,
 ):
-    # Neither deadline may end the requests while a busy machine stops the cabinet.
+    # Neither timeout may end the requests while a busy machine stops the cabinet.
     patient = migrated.with_settings(HEAD_TIMEOUT="100", STOP_TIMEOUT="100")
     with (
         patient.serving() as service,

@@ -48,7 +48,7 @@ def only_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     With a short timeout, a busy machine might not answer the only request in time.
     """
-    # `readback.cli.wait` is the command, which has the name of its module.
+    # The attribute `wait` of `readback.cli` is the command, not the module.
     module = sys.modules["readback.cli.wait"]
     monkeypatch.setattr(module, "_POLL_SECONDS", 100.0)
 

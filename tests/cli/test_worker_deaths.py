@@ -67,7 +67,7 @@ def test_a_worker_that_ends_by_itself_is_replaced(
 def test_a_worker_that_is_killed_before_the_service_is_ready_ends_it(
     program, part: str
 ):
-    # Keep the workers of the API from becoming ready.
+    # Keep the API's workers from becoming ready.
     change_code(program, "import time\nfrom readback.api import server\n" + HOLD_UP)
     with program.serving(until="", cold=True) as service:
         number = SERVERS.index(part) + 1

@@ -1,6 +1,6 @@
 """Requests of real "test connection" buttons and chats, replayed from buttons.toml.
 
-A person presses the button, reads the journal of the key, changes what it names and
+A person presses the button, reads the key's journal, changes what it names and
 presses again. One answer must be enough to make the request comply.
 """
 

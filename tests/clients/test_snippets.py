@@ -1,4 +1,4 @@
-"""Every code snippet of the cabinet works with a live server."""
+"""Every code snippet in the cabinet works with a live server."""
 
 import os
 import subprocess

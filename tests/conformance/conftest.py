@@ -107,7 +107,7 @@ def strict_server(
 
 
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
-    """Check that no text or key is in the server's files, except for its ready line.
+    """Check that the server wrote no text or key to a file, except in its ready line.
 
     The server has stopped, so it has written everything: the log, the metrics, and the
     database with its journal.

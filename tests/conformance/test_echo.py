@@ -53,7 +53,7 @@ odd_characters = st.sampled_from('\0\x1f"\\/\x7f\x85\u2028\u2029\ufeff\uffff🏠
 
 
 def shortened(text: str) -> str:
-    """Cut a text between two characters, so that it and its body are small enough."""
+    """Cut a text at a character boundary, so that it and its body fit the limits."""
     text = text.encode()[:8192].decode(errors="ignore")
     while len(compact(draft(text))) > 32_768:
         text = text[: len(text) * 3 // 4]

@@ -88,7 +88,7 @@ CODES = {
     "stream": "stream_unavailable",
     "max_tokens": "invalid_max_tokens",
 }
-# What the sentence of such a refusal must contain.
+# Words that the sentence of each refusal must contain.
 WORDS = {
     "model": [MODEL],
     "messages": ["messages"],

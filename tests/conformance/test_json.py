@@ -6,7 +6,7 @@ from tests.support.api import Api, assert_refused, compact, draft
 from tests.support.tables import each, words
 
 GOOD = compact(draft())
-# The parts before and after the text, so that a test can choose every byte of it.
+# The body before and after the text, so that a test can choose the text's bytes.
 BEFORE, AFTER = compact(draft("|")).split(b"|")
 
 NOT_JSON = {

@@ -1,7 +1,7 @@
 """Exactly one `Authorization: Bearer <key>` is accepted; everything else gets a 401.
 
-The body of the refusal is the same whatever is wrong with the key; only the sentence
-in X-Error-Detail points out a typing error. No test here depends on a rate.
+The refusal's body is the same whatever is wrong with the key; only the sentence in
+X-Error-Detail points out a typing error. No test here depends on a rate.
 """
 
 import base64

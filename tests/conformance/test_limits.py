@@ -35,7 +35,7 @@ def padded(size: int) -> bytes:
 
 
 def in_escapes(text: str) -> bytes:
-    r"""Write a text in \u escapes, or only half of an ASCII text, so that it fits."""
+    r"""Escape a text with \u, but only half of an ASCII text, so that the body fits."""
     if not text.isascii():
         return compact(draft(text), escaped=True)
     half = len(text) // 2

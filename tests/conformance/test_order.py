@@ -75,7 +75,7 @@ PAIRS = [
 
 
 def changed(values: dict[str, Any], violations: list[Violation]) -> dict[str, Any]:
-    """Return the values with these changes; names that are new come first."""
+    """Return the values with these changes; new names come first."""
     changes = {each.name: each.value for each in violations}
     both = {k: v for k, v in changes.items() if k not in values} | values | changes
     return {name: value for name, value in both.items() if value is not MISSING}

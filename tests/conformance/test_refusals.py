@@ -59,14 +59,14 @@ def test_a_refusal_has_the_exact_form(api: Api, code: str) -> None:
         challenge = "Bearer" if code == "invalid_key" else None
         assert answer.header("WWW-Authenticate") == challenge
         assert answer.header("Retry-After") is None
-        if api.cabinet_url:  # which is not known with --base-url
+        if api.cabinet_url:  # unknown with --base-url
             page = f"{api.cabinet_url.rstrip('/')}/docs/errors#{code}"
             assert answer.header("Link") == f'<{page}>; rel="help"'
     assert len({answer.header("X-Request-Id") for answer in answers}) == 3
 
 
 def test_a_refusal_has_the_exact_bytes(api: Api) -> None:
-    # Without the parser of the other tests, which might hide something.
+    # Without the other tests' parser, which might hide something.
     raw = request("GET", "/v1/nothing", [*api.usual_fields, ("Connection", "close")])
     with api.endpoint.connect() as connection:
         connection.send(raw)

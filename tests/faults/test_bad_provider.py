@@ -50,7 +50,7 @@ def anonymous(cabinet: CabinetServer, number: int) -> httpx.Client:
 
 
 def judge(answers: list[Answer]) -> None:
-    """Check that visitors got an error, most of them with a time to come back."""
+    """Check that visitors got an error, and that most were told when to try again."""
     assert {answer.status for answer in answers} == {502}
     told = Counter(answer.header("Retry-After") for answer in answers)
     assert told.keys() == {None, "5"} and told[None] <= MOST_ASKED

@@ -135,7 +135,7 @@ def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
         os.kill(server.pid, signal.SIGHUP)
         for part, gone in old.items():
             wait_until_replaced(server, part, gone)
-        # This is the line about the second login, which the old worker could not write.
+        # The old worker could not write the line about the second login.
         wait_until(lambda: dropped(server) == 1, "it is counted", SECONDS)
         assert_serves(server)
         os.kill(server.pid, signal.SIGTERM)

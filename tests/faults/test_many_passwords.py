@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
 PAGES = ("/", LOGIN, "/accounts/signup/", "/docs/", "/healthz")
-# The threads of a worker that forms may use, and the forms that wait for a thread.
+# How many of a worker's threads forms may use, and how many forms wait for one.
 RUNNING, WAITING = 4, 100
 
 

@@ -1,4 +1,4 @@
-"""Pages of the cabinet are counted exactly, even if a worker is killed."""
+"""The cabinet's pages are counted exactly, even if a worker is killed."""
 
 import re
 import urllib.error
@@ -55,6 +55,6 @@ def test_any_worker_answers_for_all_and_a_killed_one_loses_nothing(tmp_path: Pat
 
         described = re.findall(r"^# HELP readback_(\w+) (.+)$", server.metrics(), re.M)
         listed = metrics.COMMON | metrics.CABINET
-        del listed["last_backup_timestamp_seconds"]  # there was none
+        del listed["last_backup_timestamp_seconds"]  # no backup was made
         assert dict(described) == listed
         run_promtool("check", "metrics", text=server.metrics())

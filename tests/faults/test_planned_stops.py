@@ -217,7 +217,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
 def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
     tmp_path: Path,
 ) -> None:
-    # Only the time-out of the stop can end the request.
+    # Only the stop's time-out can end the request.
     settings = LASTING | {"READBACK_STOP_TIMEOUT": "1", "READBACK_BODY_TIMEOUT": "300"}
     with ephemeral_server(tmp_path, settings) as server:
         api = Api.of(server)

@@ -1,4 +1,4 @@
-"""Only the user of the service can read its files, with any umask."""
+"""Only the service's user can read its files, whatever the umask."""
 
 import os
 import shutil

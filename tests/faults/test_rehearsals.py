@@ -65,8 +65,8 @@ def test_two_workers_take_each_step_exactly_once(tmp_path: Path) -> None:
     ):
         alice = rehearsing(server, "429 429 503 ok 500 ok 429")
         raw = alice.chat_bytes(draft("x"))
-        # Together, they go through the seven steps exactly 40 times; each alone ends in
-        # the middle of a round.
+        # Together, the workers go through the seven steps exactly 40 times, although
+        # neither number of requests is a multiple of seven.
         one, other = pool.map(ask, connections, (143, 137))
     assert one + other == {429: 120, 503: 40, 500: 40, 200: 80}
 

@@ -86,7 +86,7 @@ def test_however_many_reloads_there_are_two_generations_of_workers(
         wait_until(reload_again, "20 reloads are requested")
         assert set(generations) == {2}
         assert worker_pids(server) == current
-        # Two requests for a reload count as one until the old worker has ended.
+        # Until the old worker has ended, any number of reload requests count as one.
         slow.send(rest)
         assert_echo(slow.read_answer(), "slow")
         wait_until(

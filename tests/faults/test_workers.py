@@ -1,4 +1,4 @@
-"""Two workers of the API share a socket, rates and `created`; one hangs or dies."""
+"""Two API workers share a socket, rates and `created`; one hangs or dies."""
 
 import os
 import signal

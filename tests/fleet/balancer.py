@@ -45,7 +45,7 @@ class Balancer:
         }
 
     def retries(self) -> int:
-        """Return how often HAProxy has sent a request again, to any server."""
+        """Return how often HAProxy has retried a request, on any server."""
         return sum(
             int(row["wretr"]) + int(row["wredis"])
             for row in self._statistics()

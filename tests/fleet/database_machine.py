@@ -33,7 +33,7 @@ class DatabaseMachine:
         self._pg_ctl("-o", options, "-l", str(self._server.log), "start")
 
     def restart(self) -> None:
-        """Restart it as an operator does, ending all connections."""
+        """Restart PostgreSQL as an operator does, ending all connections."""
         self._pg_ctl("-m", "fast", "restart")
 
     def stop(self) -> None:

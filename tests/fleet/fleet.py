@@ -1,4 +1,4 @@
-"""The whole fleet: PostgreSQL, three replicas of the API, two cabinets and HAProxy."""
+"""The whole fleet: PostgreSQL, three API replicas, two cabinets and HAProxy."""
 
 import subprocess
 import sys

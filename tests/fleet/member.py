@@ -21,7 +21,7 @@ STOP_SECONDS = 45.0
 
 @dataclass
 class Member:
-    """A replica of the API or of the cabinet."""
+    """A replica of the API or the cabinet."""
 
     network: Network
     machine: str
@@ -63,7 +63,7 @@ class Member:
         return self._process is not None and self._process.poll() is None
 
     def begin(self) -> None:
-        """Start it, without waiting until it is ready."""
+        """Start the replica, without waiting until it is ready."""
         program = [sys.executable, "-m", "readback", "serve", self.part]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -105,7 +105,7 @@ class Member:
             self.kill()
 
     def kill(self) -> None:
-        """End all its processes without warning."""
+        """End all of the replica's processes without warning."""
         if self._process:
             if self.is_running:
                 kill_all(self._process.pid)

@@ -93,7 +93,7 @@ def test_the_balancer_starts_under_an_ordinary_limit_on_files(
 ) -> None:
     program = needed_program("haproxy")
     settings = tmp_path / "haproxy.cfg"
-    # HAProxy runs on this machine here, and must not connect to any other.
+    # Here, HAProxy runs on this machine, and must not connect to any other.
     settings.write_text(on_loopback(balancer.SHIPPED.read_text(), "127.0.0."))
     hard = min(hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     limited = ["sh", "-c", f'ulimit -Sn 1024 && ulimit -Hn {hard} && exec "$@"', "sh"]

@@ -14,7 +14,7 @@ from tests.support.wire import Connection, Endpoint
 SLOW_SECONDS = 0.9
 # A replica is down after three checks without an answer, half a second apart.
 CHECKS_SECONDS = 3.0
-# When a replica is stopped: seconds after its first check.
+# How many seconds after its first check a replica is stopped.
 MOMENTS = (0.0, 0.2, 0.4, 0.7)
 
 

@@ -16,7 +16,7 @@ VENV = WORKSPACE / "venv"
 PYTHON = VENV / "bin" / "python"
 BUILD_REQUIREMENTS = ROOT / "requirements" / "fuzz-build.txt"
 REQUIREMENTS = ROOT / "requirements" / "fuzz.txt"
-# The versions that atheris supports; it depends on their bytecode.
+# The Python versions that atheris supports; it depends on their bytecode.
 PYTHONS = ("3.13", "3.12", "3.11")
 
 

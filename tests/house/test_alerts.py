@@ -85,7 +85,7 @@ def test_each_alert_has_a_fault():
 
 
 def names_in(text: str) -> set[str]:
-    """Return the metrics that a text names."""
+    """Return the metrics that an expression names."""
     used = re.findall(r"\breadback_(\w+?)(?:_(?:bucket|sum|count))?\b", text)
     return set(used)
 

@@ -1,4 +1,4 @@
-"""We use one internal name of allauth, and run only with the locked release."""
+"""We import one internal name of allauth, and allow only the locked release."""
 
 import re
 import tomllib

@@ -46,7 +46,7 @@ PACKAGES = {
 SERVER_PACKAGES = {"django", "allauth", "uvloop", "msgspec", "httptools"}
 # These may also import `http` and `processes`.
 SERVERS = {"api", "cabinet"}
-# The cabinet shows the texts of the probe as a page.
+# The cabinet shows the probe's texts as a page.
 CATALOGUE = "readback.probe.common.catalogue"
 # The folders and modules of each part, from the top down. Each may import only what is
 # below it.
@@ -166,7 +166,7 @@ def box_of(module: str) -> str:
 
 
 def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
-    """Return the modules that are imported, as a whole or only a name from them."""
+    """Return the imported modules, even if only a name is imported from them."""
     return {
         module
         for module in modules
@@ -199,7 +199,7 @@ def test_importing_the_probe_loads_nothing_else() -> None:
     names = ("command", "runner", "output.text")
     loaded = loaded_by(*(f"readback.probe.{name}" for name in names))
     assert not loaded & {*SERVER_PACKAGES, "readback.cli"}
-    # The file that people download contains neither.
+    # The file that people download does not contain these packages.
     assert not loaded & {"click", "httpx"}
 
 

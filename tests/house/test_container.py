@@ -1,4 +1,4 @@
-"""The base of the container image, and the files that its build gets."""
+"""The container image's base, and the files that its build gets."""
 
 import re
 import subprocess

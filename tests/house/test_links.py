@@ -19,7 +19,7 @@ CODE = [
     if path.suffix in SUFFIXES and path.is_file()
 ]
 # /docs/errors#code, docs/errors.md#code and {% url 'docs_page' 'errors' %}#code;
-# docs/openapi.yaml and the schema of the report are not pages.
+# docs/openapi.yaml and the report's schema are not pages.
 IN_CODE = re.compile(
     r"""\bdocs(?:/|_page['"] ['"])([a-z-]+)(?![\w-]|\.yaml|\.schema)"""
     r"""(?:\.md)?(?:['"] %\})?(?:#([\w-]+))?"""

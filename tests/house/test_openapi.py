@@ -59,7 +59,7 @@ def test_every_refusal_has_its_status_and_its_code():
     models = {status: codes_of(row) for status, row in refusals_of(MODELS).items()}
 
     assert chat == expected
-    # A GET request has no body to be refused.
+    # A GET request has no body whose type or content could be refused.
     del expected[415]
     assert models == expected | {400: ["malformed_request"]}
 

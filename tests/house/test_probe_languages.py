@@ -1,4 +1,4 @@
-"""The catalogue contains all texts of the probe in both languages, and no others."""
+"""The catalogue contains all of the probe's texts in both languages, and no others."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from readback.probe.common.results import Fixer
 from readback.probe.runner import STEPS
 
 PROBE = Path(catalogue.__file__).parents[1]
-# Texts of argparse.
+# argparse's own texts.
 OTHERS = {
     *("positional arguments", "options", "show this help message and exit"),
     "expected one argument",
@@ -23,7 +23,7 @@ NAMES = {"DNS", "TCP", "TLS", "HTTP", "User-Agent"}
 
 @cache
 def literals() -> list[tuple[str, bool]]:
-    """Return each text in the code of the probe, and whether it is passed to `say`."""
+    """Return each text in the probe's code, and whether it is passed to `say`."""
     found: list[tuple[str, bool]] = []
     for path in PROBE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -71,7 +71,7 @@ def test_no_workflow_and_no_action_has_a_known_weakness():
     done = run(tool("zizmor"), "--offline", "--strict-collection", "--no-ignores", ".")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.count("completed ./") == len(SCHEMAS) - 2  # not the forms
+    assert done.stderr.count("completed ./") == len(SCHEMAS) - 2  # two are forms
 
 
 def test_a_workflow_begins_without_permissions():
@@ -80,7 +80,7 @@ def test_a_workflow_begins_without_permissions():
 
 
 def scripts() -> dict[str, str]:
-    """Return every shell script of the repository and of the workflow steps."""
+    """Return every shell script in the repository and in workflow steps."""
     names = run("git", "ls-files", "-z").stdout.split("\0")[:-1]
     texts = {name: (ROOT / name).read_bytes()[:200_000] for name in names}
     found = {

@@ -348,7 +348,7 @@ def ages(database: Database, table: str, column: str) -> list[int]:
 def test_rows_older_than_the_settings_allow_are_deleted_whatever_precedes_them(
     database, key
 ):
-    """Rows that a wrong clock dated to the future do not protect those after them."""
+    """Future dates from a wrong clock do not keep older rows from being deleted."""
     ahead = [1000 * DAY + n for n in range(1200)]
     old = [-31 * DAY - n for n in range(1200)]
     add_rows(database, key, [*ahead, *old, -29 * DAY, -19 * DAY, 0, DAY / 2])

@@ -1,4 +1,4 @@
-"""The compiled Russian catalogue translates every text of the cabinet.
+"""The compiled Russian catalogue translates every text in the cabinet.
 
 The tests need no gettext tools: they extract the texts as Django does, and compare the
 compiled catalogue with its source.

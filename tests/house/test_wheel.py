@@ -1,4 +1,4 @@
-"""Builds of the packages are reproducible and contain every file.
+"""The packages are built reproducibly and contain every file.
 
 Their description is README.md without links and pictures that need the repository.
 """

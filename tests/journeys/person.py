@@ -30,7 +30,7 @@ class Person:
     key: str = ""
 
     def send_form(self, **fields: str) -> None:
-        """Fill in the form of the page and press its button."""
+        """Fill in the form on the page and press its button."""
         main = self.page.locator("main")
         for name, value in fields.items():
             main.locator(f"[name={name}]").fill(value)

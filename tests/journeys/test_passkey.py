@@ -29,7 +29,7 @@ codes.save()
 
 
 def at_localhost(server: Server) -> str:
-    """Return the address of the cabinet under the name for which passkeys work."""
+    """Return the cabinet's address under the name for which passkeys work."""
     return server.cabinet_url.replace("127.0.0.1", "localhost")
 
 

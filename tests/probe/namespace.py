@@ -74,7 +74,7 @@ class Namespace:
 
     @contextmanager
     def gateway(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
-        """Run a gateway here to a service outside; yield the gateway's port."""
+        """Run a gateway in the namespace to a service outside; yield its port."""
         with self.entered():
             server = Gateway(upstream, pass_on, (host, port))
         with running(server):
@@ -82,7 +82,7 @@ class Namespace:
 
     @contextmanager
     def resolving(self, answer: name_server.Answer) -> Iterator[None]:
-        """Run a DNS server here, the only one that this network uses."""
+        """Run the namespace's only DNS server."""
         with self.entered():
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             sock.bind(("127.0.0.1", 53))
@@ -104,7 +104,7 @@ class Namespace:
         *,
         timeout: float = 5.0,
     ) -> list[Findings]:
-        """Run these steps here in a new process, for all addresses at once."""
+        """Run these steps for all addresses in one new process in the namespace."""
         # Unlike nsenter, this also uses the DNS settings of the namespace.
         name = self.machines.namespace(_MACHINE)
         command = ["ip", "netns", "exec", name, sys.executable, "-c", _PROBE]

@@ -32,7 +32,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class ProbeInput:
-    """The input of the probe, and the environment variables it runs with."""
+    """The probe's input, and the environment variables it runs with."""
 
     base_url: str
     key: str
@@ -165,7 +165,7 @@ def below(name: str, **certificate: Any) -> Context:
 def with_settings(
     change: Callable[[ssl.SSLContext], None], **certificate: Any
 ) -> Context:
-    """Change the TLS settings of the server."""
+    """Change the server's TLS settings."""
 
     def make(resources: Resources) -> ssl.SSLContext:
         context = resources.authority.serves(**certificate)
@@ -178,12 +178,12 @@ def with_settings(
 
 
 def untrusted(resources: Resources) -> Mapping[str, str]:
-    """Name no authority in a variable."""
+    """Set no variable that names an authority."""
     return {}
 
 
 def other_in(variable: str) -> Variables:
-    """Name the authority of `issued_by` in this variable."""
+    """Set this variable to the root certificate of `issued_by`."""
     return lambda resources: {variable: str(resources.folder / "other" / "root.pem")}
 
 

@@ -88,7 +88,7 @@ def in_shell(script: str, **more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# Python reads the first variables at startup, so each of them needs a new process.
+# Python reads these variables at startup, so each case needs a new process.
 AT_THE_START = {
     "a locale of ASCII only": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"},
     "an unknown locale": {"LC_ALL": "xx_XX.nothing", "LANG": "?"},

@@ -1,4 +1,4 @@
-"""Every input of the probe contains a secret, and no output shows any of them."""
+"""Every input to the probe contains a secret, and no output shows any of them."""
 
 import json
 import time

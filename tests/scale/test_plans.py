@@ -1,6 +1,6 @@
 """The pages of a key use an index, however long its journal is.
 
-The tests ask both databases how they would run the queries of the cabinet.
+The tests ask both databases how they would run the cabinet's queries.
 """
 
 import json

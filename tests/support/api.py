@@ -143,7 +143,7 @@ class Api:
 
 
 class AnySentence(str):
-    """A sentence that is not compared: it seems to contain any words."""
+    """Stands in for an unchecked sentence: `words in sentence` is always true."""
 
     def __contains__(self, words: object) -> bool:
         return True
@@ -196,7 +196,7 @@ def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
 
 
 def assert_success(answer: Answer) -> Any:
-    """Check the form of a success; return its body, in which no name is repeated."""
+    """Check the form of a success, whose JSON repeats no name; return the body."""
     assert (answer.status, answer.reason) == (200, "OK"), answer
     assert_common_headers(answer)
     assert answer.header("X-Error-Detail") is None

@@ -1,4 +1,4 @@
-"""Run commands of the product as an operator does: as processes, with an environment.
+"""Run the product's commands as an operator does: as processes, with an environment.
 
 Most of them start warm, without importing libraries; see `warm_start.py`. The others
 are started by another program, or their start itself is tested or measured.

@@ -129,7 +129,7 @@ async def serve(port: int) -> None:
 async def sweep_until(
     stopped: asyncio.Event, registry: ConnectionRegistry, every: float
 ) -> None:
-    """Apply the deadlines of the connections periodically until stopped."""
+    """Apply the connections' deadlines periodically until stopped."""
     while not stopped.is_set():
         registry.sweep(time.monotonic())
         with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Forms of the cabinet, sent without waiting for their answers."""
+"""The cabinet's forms, sent without waiting for their answers."""
 
 import re
 from contextlib import ExitStack

@@ -69,7 +69,7 @@ class Mailbox:
 
 
 class _Listener(Controller):
-    """The server of aiosmtpd, on a socket that is already bound."""
+    """aiosmtpd's server, on a socket that is already bound."""
 
     def __init__(self, bound: socket.socket, handler: "_Keeper") -> None:
         port = bound.getsockname()[1]

@@ -15,7 +15,7 @@ def reachable_from(start: object) -> Iterator[object]:
         kept = waiting.pop()
         yield kept
         for other in gc.get_referents(kept):
-            # Not isinstance, which makes a lazy object of Django evaluate itself.
+            # Not isinstance, which would evaluate Django's lazy objects.
             if id(other) not in seen and not issubclass(type(other), _CODE):
                 seen.add(id(other))
                 waiting.append(other)

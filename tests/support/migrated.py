@@ -1,6 +1,6 @@
 """Migrated databases, which are copies of one that `readback migrate` made.
 
-Migrating takes 0.5 s of CPU time, and a copy almost none. So only tests of migrations
+Migrating takes 0.5 s of CPU time, and copying almost none. So only tests of migrations
 and of the first start begin with an empty database.
 """
 

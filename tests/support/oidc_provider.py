@@ -33,7 +33,7 @@ class Provider:
         self._prepare(name=name, email=email, verified=verified)
 
     def log_in(self, name: str, url: str) -> str:
-        """Log in where the client sends people; return where they are sent back."""
+        """Log in at the URL to which the client redirects; return the redirect back."""
         with requests.Session() as browser:
             browser.get(f"{self.issuer}/enter/{name}").raise_for_status()
             sent = browser.get(url, allow_redirects=False)

@@ -95,7 +95,7 @@ def _defect_of(email: str) -> str:
 
 
 def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Replace the tokens of people whose address names a defect, as middleware."""
+    """Middleware that replaces the tokens of people whose address names a defect."""
 
     def handle(request: Any) -> Any:
         response = get_response(request)

@@ -1,4 +1,4 @@
-"""With READBACK_TEST_PARSE_EVERY_HEAD, the processes of tests parse every head.
+"""With READBACK_TEST_PARSE_EVERY_HEAD, the tests' processes parse every head.
 
 `make long` runs the tests of the protocol and the contract this way, because they must
 also pass if no head is recognised from an earlier request.

@@ -16,7 +16,7 @@ OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 
 @dataclass
 class Peer:
-    """Where it listens, and what it received on each connection."""
+    """A peer's URL, and what it received on each connection."""
 
     url: str
     requests: list[bytes] = field(default_factory=list)
@@ -63,13 +63,13 @@ def serving(server: BaseServer) -> Iterator[None]:
 
 
 def _read_request(connection: socket.socket) -> bytes:
-    """Return the request with its body, or the first bytes if they are not HTTP."""
+    """Return a POST with its body; of anything else, return the first bytes."""
     data = b""
     length = 0
     while b"\r\n\r\n" not in data or len(data.split(b"\r\n\r\n", 1)[1]) < length:
         part = connection.recv(65_536)
         data += part
-        if not part or not data.startswith(b"P"):  # POST
+        if not part or not data.startswith(b"P"):  # not a POST
             break
         for line in data.split(b"\r\n\r\n", 1)[0].split(b"\r\n"):
             if line.lower().startswith(b"content-length:"):

@@ -75,14 +75,14 @@ class Postgres:
         return f"{folder}/.s.PGSQL.5432"
 
     def freeze(self) -> None:
-        """Suspend all its processes; the kernel still accepts connections."""
+        """Suspend all server processes; the kernel still accepts connections."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it without warning; its files survive."""
+        """End the server without warning; its files survive."""
         self._signal(signal.SIGKILL)
 
     def start_again(self) -> None:

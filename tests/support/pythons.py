@@ -42,5 +42,5 @@ def _pyenv_root() -> Path | None:
 
 
 def _runs(path: Path) -> bool:
-    """Return False for a shim of pyenv without a Python behind it."""
+    """Return False for a pyenv shim without a Python behind it."""
     return subprocess.run([path, "-c", ""], capture_output=True).returncode == 0

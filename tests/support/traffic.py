@@ -38,7 +38,7 @@ def echoes(endpoint: Endpoint, keys: Sequence[str]) -> Prepare:
 
 
 def pages(endpoint: Endpoint, path: str = "/", method: str = "GET") -> Prepare:
-    """Open a page of the cabinet."""
+    """Open a cabinet page."""
     raw = request(method, path, [("Host", endpoint.authority)])
     return lambda number: (raw, lambda answer: None)
 

@@ -29,7 +29,7 @@ def wait_until(
 
 
 async def wait_in_loop_until(condition: Callable[[], object], what: What) -> None:
-    """Do the same in an event loop, without blocking it."""
+    """Like `wait_until`, but in an event loop and without blocking it."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         _check(deadline, what, PATIENCE)

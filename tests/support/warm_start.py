@@ -78,7 +78,7 @@ class _Surroundings:
         )
 
     def enter(self) -> None:
-        """Apply them to the current process."""
+        """Apply everything to the current process."""
         for descriptor, path in enumerate(self.streams):
             # Append, because output and errors may go to the same file.
             flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_APPEND

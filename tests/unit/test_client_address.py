@@ -36,7 +36,7 @@ from readback.client_address import (
         ("[::1", 1, UNKNOWN),
         ("2001:db8::1]", 1, UNKNOWN),
         ("alice@192.0.2.1", 1, UNKNOWN),
-        # Two spellings of one address are one client.
+        # Two spellings of one address mean the same client.
         ("::ffff:192.0.2.1", 1, "192.0.2.1"),
         ("fe80::1%eth0", 1, "fe80::1"),
         ("\ufffd", 1, UNKNOWN),

@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 
 from readback.http_client import AnswerTooLarge, NoFreeSlot, Slots, send
 
-# A hundred times the deadline that a request should meet.
+# A hundred times as long as a request should take.
 SOON = 30.0
 
 

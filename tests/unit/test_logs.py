@@ -49,7 +49,7 @@ def test_a_trace_has_the_types_of_errors_and_not_their_messages(form) -> None:
     written = form().format(record)
     assert "ValueError" in written and "after KeyError" in written
     assert "error_with_a_cause" in written
-    # The quoted source lines contain the messages, but none must follow its type.
+    # Quoted source lines contain the messages, but no message may follow a type.
     assert "KeyError: " not in written and "ValueError: " not in written
 
 
@@ -116,7 +116,7 @@ def test_a_line_that_cannot_be_written_is_counted(monkeypatch) -> None:
 
 
 def run(program: str, stderr: int) -> int:
-    """Run a program that never waits for standard error; return its exit code."""
+    """Run a program whose writes to stderr never block; return its exit code."""
     begin = "import os, sys\nfrom readback import logs\nlogs.never_block()\n"
     command = [sys.executable, "-c", begin + dedent(program)]
     return subprocess.run(command, stderr=stderr, timeout=PATIENCE).returncode
@@ -161,7 +161,7 @@ def test_a_process_ends_although_nobody_reads() -> None:
         while True:
             os.write(writer, b"x")
     os.set_blocking(writer, True)
-    # At the fork, a thread that the child does not have holds the lock.
+    # During the fork, the lock is held by a thread that does not exist in the child.
     program = """
         print("parent", file=sys.stderr)
         if os.fork() == 0:

@@ -131,9 +131,7 @@ def test_what_has_no_room_is_counted():
 
 
 def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
-    """If the contract changes, no text in the table still contains one of the old
-    values.
-    """
+    """After a change of the contract, no text in the table contains an old value."""
     values = (str(contract.MAX_TOKENS), contract.MODEL)
     another = {"MAX_TOKENS": 47, "VERSION_PREFIX": "/v47"}
     monkeypatch.setattr(programs, "_CONTRACT", another)
@@ -144,7 +142,7 @@ def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
     assert any("end in /v47" in text for text in texts)
     for text in texts:
         assert not any(value in text for value in values), text
-        # A prefix that belongs to another API, such as /openai/v1, is not ours.
+        # Other APIs' prefixes, such as /openai/v1, may remain.
         assert not re.search(rf"(?<!\w){contract.VERSION_PREFIX}\b", text), text
 
 

@@ -1,6 +1,6 @@
 """The server stops reading from a client that sends but does not read.
 
-So memory per connection stays bounded. When the client reads again, all of its requests
+This bounds the memory per connection. When the client reads again, all of its requests
 are answered; after the drain time-out it is disconnected, whatever its state.
 """
 
@@ -106,7 +106,7 @@ def seconds_until_gone(listener: Listener) -> int:
 
 
 def _send_unread_answer(listener: Listener, sock: socket.socket, last: bytes) -> None:
-    """Cause an answer that fits into no kernel buffer, then send the last bytes.
+    """Cause an answer too large for the kernel's buffers, then send the last bytes.
 
     Return when the server has read them.
     """

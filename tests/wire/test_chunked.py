@@ -83,7 +83,7 @@ def test_any_bytes_are_returned_from_chunks_of_any_size(
 
 
 def test_a_body_may_have_512_chunks_and_no_more(api: Api) -> None:
-    # CVE-2025-69229.
+    # CVE-2025-69229: many small chunks blocked aiohttp.
     body = compact(draft("x"))
     most = body + b" " * (512 - len(body))
     assert_echo(api.chat_in_chunks(most, size=1), "x")
@@ -110,7 +110,7 @@ def test_a_body_may_have_512_chunks_and_no_more(api: Api) -> None:
 def test_chunk_extensions_and_trailers_are_bounded(
     echo: Endpoint, chunks: bytes
 ) -> None:
-    # CVE-2024-22019 and CVE-2026-22815.
+    # CVE-2024-22019 (Node.js: extensions) and CVE-2026-22815 (aiohttp: trailers).
     with echo.connect() as connection:
         connection.send(post_chunks(chunks))
         answer = connection.read_answer()

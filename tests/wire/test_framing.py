@@ -2,7 +2,7 @@
 
 If the end of a request is in doubt, it is refused and the connection is closed: nothing
 after it is read as a request. An upgrade may be ignored (RFC 9110 §7.8), but the body
-must be read: the HTTP client of the JDK offers HTTP/2 in every request.
+must be read: the JDK's HTTP client offers HTTP/2 in every request.
 """
 
 import pytest
@@ -212,7 +212,7 @@ def test_a_refused_framing_is_refused_with_an_upgrade_too(
 
 
 def test_no_bad_request_writes_a_log_line(server: Server, api: Api) -> None:
-    # CVE-2025-47287: Tornado logged a warning for each of them.
+    # CVE-2025-47287: Tornado logged a warning for each error in a multipart body.
     before = (server.folder / "stderr").stat().st_size
     for lines in UPGRADES.values():
         for coding, _ in OTHER_CODINGS.values():

@@ -44,7 +44,7 @@ def test_a_larger_head_is_refused_in_any_segments(
     echo: Endpoint, size: int, piece: int
 ) -> None:
     pieces = pieces_of(head_of(size) + GOOD, piece)
-    # In the smallest segments, the largest head is never completed.
+    # At most 1000 pieces; the smallest ones do not complete the largest head.
     assert_closing_refusal(ask(echo, *pieces[:1000]), "headers_too_large")
 
 

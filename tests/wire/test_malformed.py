@@ -36,7 +36,8 @@ NOT_HTTP = {
 def test_bytes_that_are_not_http_are_refused(
     echo: Endpoint, raw: bytes, size: int
 ) -> None:
-    # At once, because a TLS client would otherwise wait for our hello until a time-out.
+    # The refusal must not wait for more data: a TLS client would wait for a ServerHello
+    # until it timed out.
     with echo.connect() as connection:
         for piece in pieces_of(raw, size):
             connection.send(piece)

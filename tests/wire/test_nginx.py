@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def nginx(
     server: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
-    """A client of nginx, which runs the configuration from the page."""
+    """A client of an nginx that runs the configuration of docs/deploy.md."""
     program = needed_program("nginx")
     folder = tmp_path_factory.mktemp("nginx")
     authority = Authority(folder / "authority")

@@ -99,7 +99,7 @@ def test_the_difference_of_a_wrong_path_is_in_the_journal(server: Server) -> Non
     wait_until(lambda: stored() == set(wrong.values()), lambda: f"stored: {stored()}")
 
 
-# CVE-2026-48710: x/abc?y=
+# x/abc?y= is the Host of CVE-2026-48710.
 BAD_HOSTS = [
     *words(r"""
         a@b x/abc?y= x?y x#y a,b [::1 ::1] [] [x] [::1]x [::1]:x :80 : a:b a:80:80 a:-1
@@ -137,7 +137,7 @@ def test_any_valid_host_is_accepted(echo: Endpoint, host: str) -> None:
 def test_two_hosts_are_refused(
     echo: Endpoint, hosts: tuple[bytes, ...], line: bytes
 ) -> None:
-    # CVE-2026-34525.
+    # CVE-2026-34525: aiohttp accepted them.
     raw = with_hosts(*hosts, line=line)
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 

@@ -79,7 +79,7 @@ def test_an_unfinished_request_times_out_with_a_408(
     ("start", "drops"),
     [
         (b"", [b"\r\n"]),
-        # Too few to be refused for the number of empty lines.
+        # Fewer empty lines than the number that is refused.
         (b"", [b"\r", b"\n"]),
         (b"GET / HTTP/1.1\r\n", [b"X: y\r\n"]),
         (post_body(b"x" * 10_000)[:-10_000], [b"x"]),
@@ -131,7 +131,7 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
 def test_an_old_connection_is_closed_by_its_next_answer(
     listener: Listener, connection: Connection
 ) -> None:
-    # So no connection lasts forever, and a load balancer can spread them again.
+    # This lets a load balancer distribute long-lived connections again.
     for _ in range(int(MAX_AGE_SECONDS / IDLE)):
         assert_in_sync(connection)
         listener.pass_time(0.99 * IDLE)

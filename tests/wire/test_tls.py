@@ -24,7 +24,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection, Endpoint, chunked, request
 
 HEAD_SECONDS = 2
-# For the sweep that closes connections, the time to linger, and a busy machine.
+# Enough for the sweep that closes connections, the lingering, and a busy machine.
 CLOSING_SECONDS = 20
 NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL
 

@@ -36,9 +36,9 @@ def _worker() -> Worker:
 def _prepared_worker() -> Worker:
     """Return a worker whose state was prepared by someone with a key.
 
-    It knows as many patterns as possible. Those of the program in the cases are as long
-    as possible and differ from its heads only in the last line. On hundreds of
-    connections, heads are unfinished, messages wait, or answers are unread.
+    It knows as many patterns as possible. The two for heads like those in the cases are
+    as long as possible, and differ from those heads only in the last line. On hundreds
+    of connections, heads are unfinished, messages wait, or answers are unread.
     """
     worker = Worker()
     worker._add_key(keys.digest(key()))

@@ -32,7 +32,7 @@ _REFUSALS = (ValueError, OSError, RecursionError)
 
 
 def repeat(unit: str, before: str = "", after: str = "") -> Callable[[int], str]:
-    """Return a function that repeats a unit to a given size, between two texts."""
+    """Return a function that repeats a unit to a size, between two other strings."""
 
     def make(size: int) -> str:
         return before + (unit * (size // len(unit) + 1))[:size] + after

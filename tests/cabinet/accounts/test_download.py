@@ -44,7 +44,7 @@ COLUMNS_LEFT_OUT = {
     # The operator is someone else.
     "cabinet.AuditEntry": {"id", "by", "by_id"},
     "cabinet.JournalEntry": {"id"},
-    "cabinet.Key": {"owner", "digest", "last_created"},  # secret; a counter of the API
+    "cabinet.Key": {"owner", "digest", "last_created"},  # secret; the API's counter
     "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # sent to the owner
     "cabinet.Usage": {"id"},
     # Secret.

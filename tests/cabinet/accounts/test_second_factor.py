@@ -132,7 +132,7 @@ def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
     assert there.is_logged_in
 
 
-@override_settings(ACCOUNT_LOGIN_TIMEOUT=24 * 3600)  # one login allows many codes
+@override_settings(ACCOUNT_LOGIN_TIMEOUT=24 * 3600)  # keeps the login pending all day
 def test_wrong_codes_are_limited_by_the_day(alice, app, clock):
     refused = 0
     visitor = challenged("203.0.113.7")

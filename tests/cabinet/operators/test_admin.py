@@ -118,7 +118,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
     path = "/admin/cabinet/user/?is_active__exact=1&q=example.org"
     some = [str(row.pk) for row in User.objects.order_by("-pk")[:50]]
     everybody = {"action": "deactivate", "select_across": "1", "index": "0"}
-    for left in (101, 1):  # in the end, only the operator
+    for left in (101, 1):  # finally, only the operator
         question = operator.send(path, everybody | {"_selected_action": some})
         # A thousand addresses would exceed the maximum size of a page.
         assert text_of(question).count("<li>") <= 100
@@ -126,7 +126,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
         newcomer = account_services.account_create(f"{left}-new@example.org")
         done = operator.send(path, fields | {"confirmed": "yes"})
         assert done.status_code == 302
-        # Rows that the question did not name do not change.
+        # An account that was created after the question does not change.
         newcomer.refresh_from_db()
         assert newcomer.is_active
         newcomer.delete()

@@ -47,7 +47,7 @@ class Gate(ThreadingTCPServer):
                     continue
                 if self._last_requests and self._last_requests[0] in data:
                     del self._last_requests[0]
-                    # Before the request is sent, so that no answer gets through.
+                    # Shut before the request is sent, so that no answer gets through.
                     self.is_open = bool(self._last_requests)
                 sink.sendall(data)
         _end(sink)

@@ -50,7 +50,7 @@ def full_file_system(server: CabinetServer) -> Iterator[Prefix]:
     """Fill the data directory, which has its own small file system.
 
     A connection stays open, as the API's would: without one, SQLite needs some space
-    even to open the database, which the other fault covers.
+    even to open the database, which `small_files` covers.
     """
     data = server.folder / "data"
     ballast = data / "ballast"

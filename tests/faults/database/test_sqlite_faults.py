@@ -1,7 +1,7 @@
 """When SQLite cannot write, requests are answered and operators see the reason.
 
-Commits of the cabinet and of commands survive a power cut. A test cannot cause one, so
-it checks the setting that decides the outcome.
+What the cabinet and the commands commit survives a power cut. A test cannot cause one,
+so it checks the setting that decides the outcome.
 """
 
 import os

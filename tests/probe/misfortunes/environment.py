@@ -1,4 +1,4 @@
-"""Problems in the environment of the client itself: variables and files."""
+"""Problems in the client's own environment: variables and files."""
 
 import certifi
 

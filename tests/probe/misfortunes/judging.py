@@ -1,7 +1,7 @@
 """A misfortune, what the probe must say about it, and whether a report says so.
 
 The expected words are those with which a network engineer would explain the problem to
-the user; they were not copied from the output of the probe.
+the user; they were not copied from the probe's output.
 """
 
 import re

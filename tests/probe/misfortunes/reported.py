@@ -285,7 +285,7 @@ def _localhost(resources: Resources):
 
 @contextmanager
 def _host_like_key(resources: Resources):
-    """Use a key that is a plain word and also the name of the host."""
+    """Use a key that is a plain word and also the host's name."""
     yield ProbeInput("http://ollama.invalid:11434/v1", "ollama", 2.0)
 
 

@@ -1,4 +1,4 @@
-"""The expiry of the API's certificate: how it is read and when it is logged."""
+"""How the expiry of the API's certificate is read, and when it is logged."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -26,7 +26,7 @@ def counters():
 
 @pytest.fixture
 def ops(counters, tmp_path):
-    """The ops listener of the first worker, which has just reached the database."""
+    """The first worker's ops listener; the worker has just reached the database."""
     config = Config(data_dir=tmp_path)
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
     keyring.confirm(time.monotonic())

@@ -35,7 +35,7 @@ def test_a_worker_serves_once_it_knows_whether_it_can_read_keys(happen: Any) -> 
     async def start() -> None:
         worker = new_worker()
         task = asyncio.create_task(ApiWorker._reach_database(cast(ApiWorker, worker)))
-        # In this time, the worker checks several times.
+        # During the timeout, the worker checks several times.
         assert not (await asyncio.wait([task], timeout=0.3))[0]
         happen(worker)
         await task

@@ -1,7 +1,7 @@
 """Clients that send many requests at once leave time for other clients.
 
-The connections are real. The test runs the event loop step by step and owns the clock,
-so it decides how long each answer takes.
+The connection objects are real. The test runs the event loop step by step and sets the
+clock, so it decides how long each answer takes.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class OrderedExchange(EchoExchange):
 
 
 class Server:
-    """Connections of one listener, and the iterations of its loop."""
+    """One listener's connections and event loop, which the test runs in rounds."""
 
     def __init__(self, loop: ManualLoop, clock: Clock) -> None:
         self._loop = loop
@@ -121,7 +121,7 @@ def test_a_round_ends_in_time_however_many_clients_wait(server: Server) -> None:
         assert server.clock.now - before <= ROUND_SECONDS + ANSWER_SECONDS
         alice, _ = server.connect()
         alice.data_received(ALICE)
-        assert server.order[-1] == b"alice"  # between two iterations
+        assert server.order[-1] == b"alice"  # answered between two rounds
         server.order.pop()
         alice.connection_lost(None)
 

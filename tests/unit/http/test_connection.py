@@ -65,9 +65,9 @@ def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
 def test_answers_are_written_before_the_event_loop_closes_the_connection(
     connection: Connection, loop: ManualLoop
 ) -> None:
-    """With TLS, the event loop closes when the client does, even if requests wait."""
+    """With TLS, the loop closes when the client does, even if requests are waiting."""
     answer_until_recognised(connection, loop, post_body(b"x"))
-    written = at_answer(connection, 0, connection.abort)  # never called
+    written = at_answer(connection, 0, connection.abort)  # never aborts
     connection.data_received(post_body(b"x") * 2)
     assert not written
     connection.eof_received()
@@ -77,7 +77,7 @@ def test_answers_are_written_before_the_event_loop_closes_the_connection(
 def at_answer(
     connection: Connection, number: int, act: Callable[[], None]
 ) -> list[bytes]:
-    """Call `act` while the answer of this number is written; return all answers."""
+    """Call `act` while answer `number` is being written; return all answers."""
     written: list[bytes] = []
 
     def write(data: bytes) -> None:

@@ -51,7 +51,7 @@ def test_a_connection_that_fails_does_not_end_the_sweep():
 
 
 def test_connections_are_counted_by_network():
-    """A household has 2^64 IPv6 addresses."""
+    """All 2^64 IPv6 addresses of a household share one count."""
     registry = ConnectionRegistry(
         Handler(), Limits(9, 2, 1, 1, 1, 1, 1, 1, 1, 1), network
     )

@@ -108,7 +108,7 @@ def pair(family: socket.AddressFamily) -> tuple[socket.socket, socket.socket]:
 
 def test_one_request_in_64_is_measured_on_average():
     is_due = Timing(lambda milliseconds: None).is_due
-    # The gaps are uniform, so ten standard deviations of their number are 180.
+    # The gaps are uniformly distributed: the count's standard deviation is 18.
     measured = sum(is_due() for _ in range(1000 * SAMPLED))
     assert measured == pytest.approx(1000, abs=180)
     is_never_due = Timing().is_due

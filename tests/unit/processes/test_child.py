@@ -16,7 +16,7 @@ def run():
 pid = child.fork(run)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
-# As if the signal arrived while the child still has its parent's handlers.
+# Sends the signal while the child still has its parent's handlers.
 TOO_EARLY = """
 import os, signal
 fork = os.fork

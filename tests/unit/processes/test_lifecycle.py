@@ -21,7 +21,7 @@ def test_one_check_counts_for_two_minutes(monkeypatch, seconds, is_watched):
 
 
 def test_a_check_is_recorded_before_it_looks_for_a_stop():
-    # So either the check sees the stop, or the stop sees the check.
+    # In this order, the check sees the stop, or the stop sees the check.
     class Stopping(Lifecycle):
         @property
         def is_stopping(self) -> bool:

@@ -37,7 +37,7 @@ def group() -> WorkerGroup:
         stop_seconds=40,
     )
     group = WorkerGroup(server)
-    [row] = group.missing_rows()  # it starts alone
+    [row] = group.missing_rows()  # the first starts alone
     start(group, row).report()
     group.has_served = True
     return group

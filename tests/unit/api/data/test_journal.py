@@ -83,7 +83,7 @@ def test_equal_outcomes_share_one_tally(journal, counters):
 
 
 def test_a_repeated_outcome_is_written_once_per_interval(journal, counters):
-    """The first few rows are written at once, for people who try a few times."""
+    """The first few rows are written immediately, for people who try a few times."""
     ticks = Ticks(journal)
     ticks.run(120, event())
     assert counters.total(("chat", "")) == 240
@@ -210,7 +210,7 @@ def test_the_tallies_of_many_keys_are_closed_in_parts(journal, counters):
     closed = []
     for _ in journal.close_in_parts(0.0, HOUR):
         closed.append(len(journal))
-        # Meanwhile, a key whose tally is closed is used, and one whose tally is open.
+        # Meanwhile, use a key whose tally is closed, and one whose tally is still open.
         note(journal, event(0))
         note(journal, event(249))
     assert closed == [100, 200]
@@ -251,7 +251,7 @@ def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
     assert requests(rows) == 150
     assert "" in {row.event.detail for row in rows}
     assert counters.total("journal_dropped") == 0
-    journal.close(9.0, 1.0)  # forgets what is not repeated
+    journal.close(9.0, 1.0)  # forgets keys without new requests
     assert not journal._keys
     note(journal, event(detail="later"))
     journal.close(10.0, 1.0)

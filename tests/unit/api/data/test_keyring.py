@@ -1,4 +1,4 @@
-"""The keyring: known keys, waiting requests, and outages of the database."""
+"""The keyring: known keys, waiting requests, and database outages."""
 
 import time
 

@@ -44,14 +44,14 @@ def test_long_values_of_x_forwarded_for_are_not_kept(worker: Worker) -> None:
         send(number)
     kept = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # All of them together are longer than a megabyte.
+    # The headers together are longer than a megabyte.
     assert kept < 200_000
 
 
 def test_a_request_that_bypassed_a_proxy_has_the_address_of_its_connection(
     worker: Worker,
 ) -> None:
-    """Equal values of X-Forwarded-For then do not mean the same client."""
+    """Requests with identical heads may then come from different clients."""
     worker.api._trusted_proxies = 2
     sent = request(worker.key)
     for peer in ["192.0.2.1", "203.0.113.1"]:

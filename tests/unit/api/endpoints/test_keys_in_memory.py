@@ -1,4 +1,4 @@
-"""No key stays in a worker's memory after its connection is closed.
+"""No key stays in a worker's memory once the connection that sent it is closed.
 
 A worker keeps digests. The key itself is searched for in everything that the garbage
 collector tracks, so that no cache is missed. This happens in a separate process with
@@ -45,8 +45,8 @@ HEADS = {
     "the scheme twice": (MODELS, b"Authorization: Bearer Bearer KEY"),
     "beside a wrong key": (MODELS, b"Authorization: Bearer x\r\nX-Api-Key: KEY"),
 }
-# SECRET is replaced by a text that does not look like one of our keys, because keys of
-# other services may have any form.
+# SECRET is replaced by a string that does not look like one of our keys, because other
+# services' keys may have any form.
 OTHER_SECRETS = {
     "the usual form": (MODELS, b"Authorization: Bearer SECRET"),
     "another scheme": (MODELS, b"Authorization: Basic SECRET"),
@@ -67,7 +67,7 @@ SECRET = re.compile(rb"sk-echo-[0-9A-Za-z]{38}|zebra[0-9a-f]{32}")
 
 @pytest.fixture(scope="module")
 def new_process() -> Iterator[ProcessPoolExecutor]:
-    """One process for all searches, because no two of them use the same secret."""
+    """One process that all searches can share, because each has its own secrets."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         yield pool
 
@@ -102,7 +102,7 @@ def new_secret(kind: str) -> bytes:
 def places_of_kept_secrets(kind: str) -> list[str]:
     """Send a secret in each place; return the places whose secrets stay in memory."""
     heads = OTHER_SECRETS if kind == "of another service" else HEADS
-    # Reversed, so that the test itself does not hold them.
+    # Reversed, so that the test itself keeps no secret in memory.
     sent = {new_secret(kind)[::-1]: place for place in heads}
     held = [b"zebra" + b"0" * 32]
     worker = Worker()

@@ -28,7 +28,7 @@ MISTAKES = [
     ("POST /v1/responses", "Responses API", "/responses"),
     ("POST /responses", "Responses API", "/responses"),
     ("GET /responses/resp_1", "Responses API", "/responses"),
-    # The client adds its version to a base URL that ends in one.
+    # The client adds /v1 to a base URL that already ends in /v1.
     ("POST /v1/v1/responses", "Responses API", "/responses"),
     ("POST /v1/v1/messages", "the Anthropic API", "/messages"),
     ("POST /v1/completions", "legacy Completions", "/completions"),
@@ -84,7 +84,7 @@ def test_a_base_url_that_is_a_whole_endpoint_is_named(method: str, path: str) ->
     )
 
 
-# The targets of clients that use another API, with and without our /v1 before them.
+# Targets that clients of other APIs request, with and without our /v1 before them.
 OTHER_APIS = {
     "/openai/deployments": (
         "Azure OpenAI",

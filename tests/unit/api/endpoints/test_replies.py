@@ -31,7 +31,7 @@ def test_ten_thousand_ids_are_random_uuids() -> None:
     assert {(each.version, each.variant) for each in ids} == {
         (4, "specified in RFC 4122")
     }
-    # All remaining digits take all 16 values.
+    # Each remaining digit takes all 16 values.
     for place in set(range(32)) - {12, 16}:
         assert len({each.hex[place] for each in ids}) == 16
     assert {each.hex[16] for each in ids} == set("89ab")

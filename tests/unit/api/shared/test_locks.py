@@ -216,7 +216,7 @@ def stopped_inside(action: str) -> None:
     after = use_up(limiter)
     limiter.slot(b"carol")
     assert clock.tries == 0 and not limiter._locks._stuck
-    # Then the worker wrote what it was about to write when it was stopped.
+    # Once resumed, the worker wrote what it was about to write when it was stopped.
     last = result if action == "number" else meanwhile[-1] + 1
     used = {"admit": 4, "number": 4 + 40 + 2, "slot": 3 + 40 + 2}[action]
     assert after == list(range(last + 1, last + 1 + BURST - used))
