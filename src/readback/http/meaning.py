@@ -60,7 +60,7 @@ Understood = tuple[Meaning[Info], bytes, bytes, int]
 
 
 class Heads(Generic[Info]):
-    """Understands the heads of one listener, with the `describe` of its handler."""
+    """Understands the heads of one listener, using its handler's `describe`."""
 
     def __init__(self, describe: Callable[[Head], Info], max_fields: int) -> None:
         self._describe = describe
