@@ -21,8 +21,8 @@ PROBE_PATH = f"{VERSION_PREFIX}/probe"
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
-# The names of the endpoints in metrics, usage and the journal. OTHER stands for any
-# other path.
+# The names of the endpoints in metrics, usage and the journal. OTHER stands for all
+# other requests.
 MODELS = "models"
 CHAT = "chat"
 OTHER = "other"
@@ -59,7 +59,7 @@ MAX_DETAIL_LENGTH = 1000
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
-# Replaces the address of a row whose requests came from several networks.
+# Replaces a row's address if its requests came from several networks.
 SEVERAL_ADDRESSES = "several"
 # Requests without an accepted key are shown to people on the same network: at most this
 # many different ones, the newest first, for this long.

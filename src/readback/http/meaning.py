@@ -2,7 +2,7 @@
 
 The heads of one program differ only in the key, in the addresses that proxies add, in
 the length of the body, and in fields that nothing reads. The meaning contains none of
-these; the first three are returned beside it.
+these; the first three are returned separately.
 """
 
 import re

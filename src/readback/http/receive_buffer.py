@@ -13,7 +13,7 @@ from readback.http.head import (
 )
 
 # RFC 9112 §2.2: a server should ignore at least one empty line before the request line,
-# because some clients send one after a body. They count towards no other limit.
+# because some clients send one after a body. No other limit applies to them.
 MAX_EMPTY_LINES = 4
 _LINE_END = b"\r\n"
 _CARRIAGE_RETURN = 0x0D

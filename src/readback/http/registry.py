@@ -166,9 +166,9 @@ class ConnectionRegistry:
         self.retire_before = inf
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """End all connections within this time without losing a request.
+        """End all connections within `seconds`, without losing a request.
 
-        A connection that receives nothing during the notice is closed after it.
+        Idle connections are closed once the notice is over.
         """
         self.retire()
         begun = now = time.monotonic()

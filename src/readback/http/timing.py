@@ -1,4 +1,4 @@
-"""Measure how long requests take, from their last byte to the write of the answer.
+"""Measure how long requests take, from their last byte until the answer is written.
 
 Linux knows when a connection last received bytes, even if this process was too busy to
 read them. So nothing is recorded when a request arrives, and only a random sample of

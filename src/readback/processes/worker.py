@@ -62,7 +62,7 @@ class Connections(Protocol):
         """Close each connection after its next answer."""
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """Close idle connections after the notice, and all others within this time."""
+        """Close idle connections after the notice, and all others within `seconds`."""
 
 
 class Worker(ABC):
@@ -96,8 +96,8 @@ class Worker(ABC):
         """Do the periodic work of the API or the cabinet."""
 
     def run(self) -> None:
-        # Objects created at startup are kept for good. Memory that the garbage
-        # collector never touches stays shared with the manager.
+        # Objects created at startup are kept for good, so do not look for garbage yet.
+        # Memory that the collector never touches stays shared with the manager.
         gc.disable()
         try:
             self.prepare()

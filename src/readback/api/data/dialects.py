@@ -1,4 +1,4 @@
-"""The differences between SQLite and PostgreSQL for the statements of `store.py`."""
+"""The differences between SQLite and PostgreSQL that matter to `store.py`."""
 
 import sqlite3
 import time

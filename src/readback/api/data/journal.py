@@ -180,8 +180,8 @@ class Journal:
                 self._forget(tally)
         elif not interval or now >= tally.due - (AT_ONCE - 1) * interval:
             self._keep(tally.take())
-            # At random, so that events that began together are not always written
-            # together.
+            # The interval varies at random, so that events that began together are not
+            # always written together.
             share = uniform(0.5, 1) if tally.due <= now else 1.0
             tally.due = max(tally.due, now) + share * interval
 

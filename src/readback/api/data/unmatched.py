@@ -1,8 +1,8 @@
 """Unmatched requests: those without an accepted key, which no journal contains.
 
-People who are waiting for their first request see those from their own network. The
-event loop counts a limited number and drops the rest of a flood; `database.py` writes
-the rows and deletes them after a few minutes. Neither bodies nor keys are kept.
+Pages show them to people on the same network who are waiting for their first request.
+The event loop counts a limited number and drops the rest of a flood; `database.py`
+writes the rows and deletes them after a few minutes. Neither bodies nor keys are kept.
 """
 
 from collections import Counter

@@ -47,7 +47,7 @@ _KEY_PARAMETER = re.compile(
 )
 
 _AZURE = "/openai/deployments"
-# The paths of other APIs, where they are not just one path and everything below it.
+# Patterns for APIs that are not just one path and everything below it.
 _PATHS = {
     "/api": r"/api/(?:chat|embed|embeddings|generate|ps|pull|show|tags|version)",
     "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
