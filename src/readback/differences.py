@@ -21,7 +21,7 @@ BODY_UNUSED = "body.unused"
 
 
 class OtherApi(NamedTuple):
-    """Another API that programs may expect here, with a sentence and advice."""
+    """Another API that programs may expect here, and what refusals say about it."""
 
     sentence: str
     advice: str

@@ -17,7 +17,7 @@ from readback.http.meaning import Heads
 from readback.http.timing import Timing
 
 # A connection of this age is closed after its next answer, so that load balancers can
-# spread connections again.
+# redistribute connections.
 MAX_AGE_SECONDS = 3600.0
 _STOP_POLL_SECONDS = 0.05
 # How many connections above the limit get a 503; any more are closed without an answer.

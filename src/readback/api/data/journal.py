@@ -109,7 +109,7 @@ class Journal:
     def __init__(self, counters: WorkerCounters, interval: float = 10.0) -> None:
         self._counters = counters
         self._interval = interval
-        # The open tallies of each key, and how many there are.
+        # Each key's open tallies, and how many tallies are open in all.
         self._keys: dict[bytes, dict[Event, Tally]] = {}
         self._open = 0
         # The tallies that are ready to be written, by event and hour.

@@ -67,7 +67,7 @@ class Replies:
         self._ok = ok.encode()
 
     def completion(self, text: bytes, size: int, created: int) -> bytes:
-        """Return a successful answer. `text` is JSON, and `size` its decoded size."""
+        """Return a successful answer. `text` is JSON; `size` is its decoded size."""
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))
