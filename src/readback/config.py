@@ -3,7 +3,7 @@
 Each field of `Config` is the environment variable READBACK_<FIELD>; docs/settings.md
 says what it means. A secret can be given as READBACK_<FIELD>_FILE instead: the path of
 a file that contains it. An invalid value, or a READBACK_ variable that does not exist,
-raises `ConfigError`, whose text names the variable; the command line prints it and
+raises `ConfigError`, whose message names the variable; the command line prints it and
 exits. Nothing here opens a socket, a database or, except for secrets, a file.
 """
 
@@ -32,7 +32,7 @@ def _setting(default: str, parse: Callable[[str], T], *, secret: bool = False) -
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """All settings, parsed. The order here is the order in docs/settings.md."""
+    """All settings, parsed, in the order of docs/settings.md."""
 
     data_dir: Path = _setting("var", Path)
     database_url: str = _setting("", values.database_url, secret=True)
@@ -113,7 +113,7 @@ class Config:
 
 def _usable_cores() -> int:
     """Return how many cores taskset or a cpuset lets this process use."""
-    # Python 3.13 has `os.process_cpu_count`; macOS has no affinity.
+    # `os.process_cpu_count` needs Python 3.13; macOS has no CPU affinity.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

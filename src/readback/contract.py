@@ -21,8 +21,8 @@ PROBE_PATH = f"{VERSION_PREFIX}/probe"
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
-# The names of the endpoints in metrics, usage and the journal. OTHER stands for any
-# other path.
+# The names of the endpoints in metrics, usage and the journal. OTHER stands for all
+# other requests.
 MODELS = "models"
 CHAT = "chat"
 OTHER = "other"
@@ -43,30 +43,30 @@ MAX_TOKENS = 2_000
 
 # `usage` is synthetic: this many bytes of text count as one token.
 BYTES_PER_TOKEN = 4
-# Successive values of `created` differ, so it may run ahead of the clock, by at most
-# this much. After that, it continues from the current time.
+# Successive values of `created` differ, so they may run ahead of the clock, by at most
+# this much. After that, they continue from the current time.
 CREATED_LEAD_SECONDS = 3600
 # `created` has ten digits even if the machine's clock has not been set.
 EARLIEST_CREATED = 1_000_000_000
 # A revoked key is refused everywhere within this time.
 REVOCATION_SECONDS = 1
 MAX_ACTIVE_KEYS = 10
-# The journal of a key keeps this many accepted requests, and this many refused ones.
+# A key's journal keeps this many accepted requests, and this many refused ones.
 JOURNAL_ROWS = 100
 # The header X-Error-Detail and the detail in the journal are at most this long.
 MAX_DETAIL_LENGTH = 1000
-# Longer values are cut off in the journal.
+# The journal truncates longer values.
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
-# Replaces the address of a row whose requests came from several networks.
+# Replaces a row's address if its requests came from several networks.
 SEVERAL_ADDRESSES = "several"
-# Requests without an accepted key are shown to people in the same network: at most this
+# Requests without an accepted key are shown to people on the same network: at most this
 # many different ones, the newest first, for this long.
 UNMATCHED_ROWS = 8
 UNMATCHED_SECONDS = 600
 
-# The detail of a 404 to a rehearsal key ends with this and the key's pattern.
+# If a rehearsal key gets a 404, the detail ends with this and the key's pattern.
 REHEARSAL_KEY = "This is a rehearsal key with the pattern"
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")
@@ -84,7 +84,7 @@ def reason_phrase(status: int) -> str:
 
 @dataclass(frozen=True)
 class Refusal:
-    """One row of the table of refusals: what a client is told, and how to fix it."""
+    """One row of the table of refusals: what a client is told, and what to change."""
 
     code: str
     sentence: str

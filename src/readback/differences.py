@@ -15,13 +15,13 @@ from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREF
 UNNAMED = "*"
 # The path shows that the base URL is wrong.
 BASE_URL = "base_url"
-# A body that is refused without being read: too large, or where none is expected.
+# The body is too large; with BODY_UNUSED, the request needs no body at all.
 BODY_TOO_LARGE = "body.too_large"
 BODY_UNUSED = "body.unused"
 
 
 class OtherApi(NamedTuple):
-    """Another API that programs may expect here: what a refusal says, and advice."""
+    """Another API that programs may expect here, and what refusals say about it."""
 
     sentence: str
     advice: str
@@ -32,7 +32,7 @@ def _provider(sentence: str, name: str) -> OtherApi:
     return OtherApi(sentence, advice)
 
 
-# Each API by its path after the version.
+# The key is the API's path without the version prefix.
 OTHER_APIS = {
     "/responses": OtherApi(
         "This client uses the Responses API.",
@@ -90,8 +90,8 @@ ADVICE = {
 }
 # What to change about any other field.
 FIELD_ADVICE = "Do not send {field}."
-# The author of a request chooses these. Any other difference may be a default of the
-# program or of its library.
+# People choose these when they write a request. Any other difference may be a default
+# of the program or of its library.
 _OWN = {
     *("content-type", "content-encoding", "body.empty", BODY_UNUSED, "json", "model"),
     *("message.empty", "message.too_large", BASE_URL),

@@ -1,4 +1,4 @@
-"""HTTP requests of the cabinet and the commands, bounded in time and size.
+"""HTTP requests from the cabinet and the commands, limited in time and size.
 
 A name lookup has no timeout. Where that matters, `Slots` limits how long to wait for a
 request.
@@ -21,7 +21,7 @@ from time import monotonic
 from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-# The largest body of an answer; http.client limits the head.
+# The maximum size of an answer's body; http.client limits the head.
 MAX_RECEIVED_BYTES = 65_536
 
 T = TypeVar("T")
@@ -48,15 +48,15 @@ def send(
     headers: Mapping[str, str | bytes] | None = None,
     body: bytes | None = None,
 ) -> Answer:
-    """Send a request and return the whole answer, without a proxy or redirects.
+    """Send a request, using no proxy and following no redirects; return the answer.
 
-    Raise OSError, HTTPException or ValueError unless an HTTP answer arrives within this
-    time after the connection was established.
+    Raise OSError, HTTPException or ValueError unless a complete HTTP answer arrives
+    within this time after the connection was established.
     """
     parts = urlsplit(url)
     connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     port = parts.port or connection.default_port
-    # Half of the time for each address, because the name may have two.
+    # Half of the time for each address, because the name may resolve to two.
     http = connection(parts.hostname or "", port, timeout=seconds / 2)
     with closing(http):
         http.connect()
@@ -112,7 +112,7 @@ class Slots:
     def run(self, work: Callable[[], T], seconds: float) -> T:
         """Return what the work returns, or raise what it raises.
 
-        Raise `TimeoutError` if it takes longer, and `NoFreeSlot` if it cannot begin.
+        Raise `TimeoutError` after this time, and `NoFreeSlot` if the work cannot begin.
         """
         if not self._free.acquire(blocking=False):
             raise NoFreeSlot

@@ -1,4 +1,4 @@
-"""API keys: how to make one, notice a typo, and turn one into a digest.
+"""API keys: how to make one, detect a typo, and compute the digest.
 
 A key is `sk-echo-`, 32 random base62 characters, and 6 base62 characters of the CRC-32
 of everything before them. The checksum is not a secret: it reveals a typo or an
@@ -39,7 +39,7 @@ _HIDDEN = "[key]"
 def _python_sha256() -> Callable[[bytes], Any]:
     """Return Python's own SHA-256, which every request with a key needs.
 
-    hashlib has OpenSSL's, which is faster for long texts, but not for a key:
+    hashlib has OpenSSL's, which is faster for long inputs, but not for a key:
     docs/decisions.md has the measurement.
     """
     for name in ("_sha2", "_sha256"):  # Python 3.12 and later; earlier versions
@@ -59,7 +59,7 @@ def mint() -> str:
 
 
 def why_invalid(key: bytes) -> str | None:
-    """Return what is wrong with the form of a key, without quoting it, or None."""
+    """Return what is wrong with a key's form, without quoting the key, or None."""
     if _FORM.fullmatch(key):
         if _checksum(key[:-CHECKSUM_LENGTH]) == key[-CHECKSUM_LENGTH:]:
             return None
@@ -72,13 +72,13 @@ def why_invalid(key: bytes) -> str | None:
 
 
 def digest(key: bytes) -> bytes:
-    """Return what is stored for a key: a fast hash is enough for 190 random bits."""
+    """Return the digest to store; a fast hash is enough for a key's 190 random bits."""
     result: bytes = _sha256(key).digest()
     return result
 
 
 def contains_key(data: bytes) -> bool:
-    """Return whether a part of the data could be a key."""
+    """Return whether any part of the data could be a key."""
     # Nearly all data fails the first test, which is many times faster than the second.
     if b"sk-" not in data and b"AIza" not in data:
         return False
@@ -86,7 +86,7 @@ def contains_key(data: bytes) -> bool:
 
 
 def hidden(text: str) -> str:
-    """Replace everything in a text that could be a key."""
+    """Replace everything in a string that could be a key."""
     return KEY_LIKE.sub(_HIDDEN, text) if "sk-" in text or "AIza" in text else text
 
 

@@ -1,10 +1,10 @@
 """Logging: one line of JSON per event, or plain text on a terminal.
 
 JSON escapes line breaks, so no value can forge a second event. The caller must make
-sure that a line contains no text and no key.
+sure that a line contains neither a user's text nor a key.
 
-In a server, writing a line never waits for its reader: lines go through a `LineQueue`.
-If the reader does not keep up, lines are dropped and counted.
+In a server, writing a line never waits for the log's reader: lines go through a
+`LineQueue`. If the reader does not keep up, lines are dropped and counted.
 """
 
 import atexit
@@ -28,10 +28,10 @@ _log = logging.getLogger("readback.logs")
 _queues: list["LineQueue"] = []
 # How many lines are kept for a reader that does not keep up; more are dropped.
 MAX_LINES = 2000
-# How long a flush waits for such a reader; a worker flushes twice at its end.
+# How long a flush waits for such a reader; a worker flushes twice before it exits.
 _FLUSH_SECONDS = 1.0
 
-# An exception can be its own cause.
+# A limit is needed, because an exception can be its own cause.
 _MAX_CAUSES = 5
 
 
@@ -81,14 +81,14 @@ def configuration() -> dict[str, Any]:
 
 
 def configure() -> None:
-    """Log as a server does."""
+    """Set up this process's logging as in a server."""
     dictConfig(configuration())
 
 
 class LineQueue:
     """Passes lines on to a destination that may block; adding a line never blocks.
 
-    A thread writes the lines in their order. The first line starts it, so each forked
+    A thread writes the lines in order. The first line starts the thread, so each forked
     process has its own. `logging.handlers.QueueHandler` can use this as its queue.
     """
 
@@ -96,7 +96,7 @@ class LineQueue:
         self._name = name
         self._write = write
         self._begin()
-        # The parent writes its own lines, and its thread may hold the lock at the fork.
+        # The parent's thread writes the old lines, and may hold the lock at the fork.
         os.register_at_fork(after_in_child=self._begin)
         _queues.append(self)
 
@@ -126,7 +126,7 @@ class LineQueue:
             return count
 
     def flush(self, until: float) -> None:
-        """Wait until all lines are written; count lines that are left as dropped."""
+        """Wait for all lines to be written; at `until`, count the rest as dropped."""
         lines = self._lines
         with lines.all_tasks_done:
             seconds = until - time.monotonic()
@@ -171,9 +171,9 @@ class _StandardError(io.RawIOBase):
 
 
 def never_block() -> None:
-    """Let nothing in this process, or in those that it forks, wait for standard error.
+    """Keep this process, and those that it forks, from waiting for standard error.
 
-    This includes the traceback of a crash.
+    Even the traceback of a crash does not wait.
     """
     sys.stderr = io.TextIOWrapper(
         _StandardError(), sys.stderr.encoding, sys.stderr.errors, line_buffering=True
@@ -182,7 +182,7 @@ def never_block() -> None:
 
 
 def flush() -> None:
-    """Wait until the lines of this process are written, for at most a second."""
+    """Wait for at most a second until this process's lines are written."""
     until = time.monotonic() + _FLUSH_SECONDS
     for queue in _queues:
         queue.flush(until)
@@ -199,10 +199,10 @@ def _write_to_standard_error(line: bytes) -> None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type and the traceback of an exception, without its message.
+    """Return an exception's type and traceback, without its message.
 
-    A message may quote a request; the lines of code do not. Exceptions that led to it
-    follow.
+    A message may quote a request; the lines of code do not. The exceptions that led to
+    this one follow.
     """
     parts: list[str] = []
     led_to_it: BaseException | None = error

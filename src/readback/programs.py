@@ -1,8 +1,8 @@
 """The client programs that we know: how to recognise one, and what to set in it.
 
-The facts are in `programs.toml`. A program is recognised by its User-Agent, or not at
-all: many programs share a library's, and then only the library is named. Nothing here
-knows about HTTP, databases or pages.
+The facts are in `programs.toml`. A program is recognised only by its
+User-Agent. If many programs send the User-Agent of a library, only the library is
+named. Nothing here knows about HTTP, databases or pages.
 """
 
 import re
@@ -18,7 +18,7 @@ from readback.differences import ADVICE, BASE_URL, advice, may_be_default
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
-# In `cannot`, this stands for every difference of a body.
+# In `cannot`, this stands for every difference except a wrong base URL.
 _EVERY = "*"
 _WORKS = "The network, the address and the key work: test with curl."
 # The answer to a wrong path does not show that the key works: it is sent before the key
@@ -28,7 +28,7 @@ _MAY_BE_UNABLE = (
     "Your program or its library may do this by default; if it has no setting for this,"
     " it cannot comply."
 )
-# The longest advice, with its ending. Sentences that do not fit are counted.
+# The maximum length of advice. Sentences that do not fit are only counted.
 ADVICE_LENGTH = 420
 _BEGINS_WITH_A_WORD = re.compile(r"[a-z]+ ")
 
@@ -44,14 +44,14 @@ class Program(NamedTuple):
     user_agent: re.Pattern[str] | None = None
     # The differences that no setting removes.
     cannot: frozenset[str] = frozenset()
-    # The advice for this program, by the general advice that it replaces.
+    # Advice for this program; the key is the general advice that it replaces.
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""
     # What the program prints for a refusal, and for an explained one if that differs.
     prints: str = ""
     explained: str = ""
-    # Whether programs that are built on it have the same User-Agent.
+    # Whether programs that are built on this library send the same User-Agent.
     library: bool = False
 
     def cannot_remove(self, difference: str) -> bool:
@@ -67,7 +67,7 @@ class Program(NamedTuple):
 
 @cache
 def table() -> tuple[Program, ...]:
-    """Return the rows of the file; a name that is missing or unknown is an error."""
+    """Return the file's rows; raise an error if a name is missing or unknown."""
     rows = []
     for row in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["program"]:
         switches = row.get("switches", {})
@@ -106,9 +106,9 @@ def _user_agents() -> re.Pattern[str]:
 
 
 def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> str:
-    """Return what to change, in the words of the program if it is known.
+    """Return what to change, in the program's own terms if it is known.
 
-    With `connected`, the request has proved that its address and its key are right.
+    `connected` means that the request has proved its address and key to be right.
     """
     program = recognise(user_agent)
     proved = _WORKS if connected else _UNPROVED
@@ -137,7 +137,7 @@ def _sentence(switch: str) -> str:
 
 
 def _shortened(sentences: Sequence[str], room: int) -> str:
-    """Return as many sentences as fit, and the number of the others."""
+    """Return as many sentences as fit, and how many do not."""
     text, *others = sentences
     for number, sentence in enumerate(others):
         count = f" And {len(others) - number} more."
@@ -148,5 +148,5 @@ def _shortened(sentences: Sequence[str], room: int) -> str:
 
 
 def _filled_in(text: str) -> str:
-    """Return a text with the contract's values; a wrong name is an error."""
+    """Fill in the contract's values; raise `KeyError` if a name is unknown."""
     return Template(text).substitute(_CONTRACT)

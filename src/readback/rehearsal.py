@@ -16,7 +16,7 @@ MAX_STEPS = 20
 LONGEST_WAIT_SECONDS = 30
 # The Retry-After of a rehearsed 429 or 503.
 RETRY_SECONDS = 1
-# Metrics, usage and journal contain this instead of the code of a rehearsed failure.
+# Metrics, usage and the journal contain this instead of a rehearsed failure's code.
 REHEARSED = "rehearsed"
 # Long enough for "wait30" twenty times.
 MAX_PATTERN_LENGTH = MAX_STEPS * 7 - 1

@@ -31,14 +31,14 @@ VARIABLE_PREFIX = "READBACK_"
 SYSLOG = "syslog:"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
-# A less similar name, such as a setting of 1.0.0, means something else.
+# A less similar name is not a typo; it may be a setting that only 1.0.0 had.
 _LEAST_SIMILARITY = 0.85
 # Kubernetes adds these to every pod if there is a Service called "readback".
 _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 
 
 class ConfigError(Exception):
-    """Settings are invalid; the text has a line for each problem.
+    """Settings are invalid; the message has a line for each problem.
 
     Each line names the variable and says what is allowed.
     """
@@ -49,7 +49,7 @@ class ConfigError(Exception):
 
 
 def security_log(value: str) -> str:
-    """Check where the security log is copied to: nowhere, a file or syslog."""
+    """Check the destination for copies of the security log: none, a file or syslog."""
     if value in ("", SYSLOG) or value.startswith("/"):
         return value
     if value.startswith(f"{SYSLOG}//"):
@@ -66,7 +66,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_field(host: str) -> str:
-    """Return the host of a URL as browsers send it; raise ValueError if invalid."""
+    """Return a URL's host as browsers send it; raise ValueError if it is invalid."""
     if ":" in host:
         return f"[{ip_address(host)}]"
     return host if host.isascii() else host.encode("idna").decode()
@@ -85,7 +85,7 @@ class Bind(NamedTuple):
 
     @property
     def accepts_loopback(self) -> bool:
-        """Whether a browser on this machine reaches this address as localhost."""
+        """Whether a browser on this machine can reach this address as localhost."""
         return self.is_loopback or self.host in ("0.0.0.0", "::")
 
     @property
@@ -108,7 +108,7 @@ class SignUp(NamedTuple):
     domains: frozenset[str] = frozenset()
 
     def allows_domain(self, email: str) -> bool:
-        """Return whether an account may have an address in this domain."""
+        """Return whether an account may have this e-mail address."""
         return not self.domains or email.rpartition("@")[2].lower() in self.domains
 
 
@@ -117,7 +117,7 @@ def optional_path(value: str) -> Path | None:
 
 
 def site_name(value: str) -> str:
-    """Parse the name for pages and headers of e-mails: one line of text."""
+    """Parse the name for pages and e-mail headers: one line of visible characters."""
     if len(value) > SITE_NAME_LENGTH or not value.isprintable():
         raise ValueError(
             f"must be one line of at most {SITE_NAME_LENGTH} visible characters."
@@ -197,7 +197,8 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         _ = parts.port, host_field(parts.hostname or "")
     except ValueError:
         return False
-    # Only the path of an SQLite file may contain gaps; `urlsplit` removes some of them.
+    # Only the path of an SQLite file may contain white space or control characters,
+    # some of which `urlsplit` removes.
     has_gap = any(letter.isspace() or not letter.isprintable() for letter in value)
     if has_gap and not value.startswith(SQLITE):
         return False

@@ -1,4 +1,4 @@
-"""The certificate of the API: the TLS context, and when the certificate expires.
+"""The API's certificate: the TLS context, and when the certificate expires.
 
 OpenSSL goes on serving an expired certificate and only clients notice, so the expiry is
 logged and exported as a metric.

@@ -36,8 +36,8 @@ from readback.processes.shared_counters import SharedCounters
 log = logging.getLogger("readback.api")
 
 # A replica is strictly ready if all its workers have read their keys this recently.
-# Workers report errors within 2.5 s, so an outage of the database is reported by all
-# replicas before a balancer removes the first one.
+# Workers report errors within 2.5 s, so all replicas report a database outage before a
+# balancer removes the first one.
 STRICT_SECONDS = 5.0
 _HEALTH = HEALTH_PATH.encode()
 _READINESS = READINESS_PATH.encode()
@@ -70,7 +70,7 @@ class Ops(Handler[Head], Collector):
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
         if info.target == b"/status":
-            # For clients that are not balancers: this is not counted as a check.
+            # For clients other than balancers; it does not count as a readiness check.
             return _render(200, self._state(self._keyring.is_trusted))
         if info.target == b"/metrics":
             return _render(200, generate_latest(self), metrics.CONTENT_TYPE)

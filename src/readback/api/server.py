@@ -58,14 +58,14 @@ _TLS_HANDSHAKE_SECONDS = 2.0
 _UNFINISHED_BYTES = 64 << 20
 # Open files other than connections: about 30, plus refused connections.
 _RESERVED_FILES = 96
-# How many seconds a worker has to write the rest of the journal.
+# How long a worker may write its journal after the stop timeout.
 _MARGIN_SECONDS = 10
 
 
 def api_server(
     config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
 ) -> Server:
-    """Return the server of the API. The last listener is for the operator."""
+    """Return the API server. The last listener is for the operator."""
     programs.load()
     limiter = Limiter(config.key_rate, config.key_burst)
     return Server(
@@ -153,7 +153,7 @@ class ApiWorker(Worker):
     async def stop(self) -> None:
         await self.tick_during(self._end_connections())
         self._report()
-        # This worker stops refreshing keys, which says nothing about the others.
+        # This worker no longer refreshes its keys; 0 excludes it from the minimum.
         self.counters.set("keys_confirmed", 0)
         await self._database.stop()
 
@@ -204,7 +204,7 @@ class ApiWorker(Worker):
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:
-        """Do the periodic work; if a step fails, the others are done all the same."""
+        """Do the periodic work; a step that fails does not prevent the others."""
         now = time.monotonic()
         wall = time.time()
         steps: list[Callable[[], object]] = [
@@ -256,7 +256,7 @@ async def _accept(
 
 
 def limits(config: Config, listeners: int = 1) -> Limits:
-    """Return the configured limits, lowered if fewer files may be open."""
+    """Return the limits, with fewer connections if the open-file limit requires it."""
     most = config.max_connections
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY:

@@ -16,10 +16,10 @@ import re
 
 from readback.http.head import MALFORMED_REQUEST, REQUEST_TOO_LARGE, Refused
 
-# For chunks and trailer fields together. A line costs as much as hundreds of bytes:
+# Counts chunks and trailer fields together. A line costs as much as hundreds of bytes:
 # decoding 32,768 one-byte chunks took 0.13 s, and decoding this many takes 2 ms.
 _MAX_CHUNKS = 512
-# The last chunk and the blank line count, too.
+# The last chunk and the blank line count as lines, too.
 _MAX_LINES = _MAX_CHUNKS + 2
 _LINE_END = b"\r\n"
 _HEXADECIMAL = b"0123456789ABCDEFabcdef"

@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
         """Handle the next message that has already arrived."""
         if self._state != QUEUED or self._transport.is_closing():
             return
-        # The next message waits if the client does not read our answers.
+        # If the client does not read our answers, the next message waits.
         self._registry.pending.flush()
         self._state = HEAD
         self._deadline = self._registry.idle_deadline
@@ -187,7 +187,7 @@ class Connection(asyncio.Protocol):
         head = self._buffer.take_head(registry.max_head)
         if head is None:
             if not begun and self._buffer.head_checked:
-                # Empty lines before the head do not extend its deadline.
+                # The first byte of a head sets its deadline; empty lines do not.
                 self._deadline = registry.head_deadline
             return
         request = registry.heads.understand(head)
@@ -272,7 +272,7 @@ class Connection(asyncio.Protocol):
             self._flow.write(_CONTINUE)
 
     def _hold_body(self) -> None:
-        """Count this unfinished body towards the limit of all unfinished bodies."""
+        """Count this unfinished body towards the limit for all unfinished bodies."""
         received = self._buffer.unread
         if self._chunks is not None:
             received += len(self._chunks.body)
@@ -287,7 +287,7 @@ class Connection(asyncio.Protocol):
     # Answering.
 
     def _wait(self, state: int) -> None:
-        """Wait for the handler; the client has no deadline meanwhile."""
+        """Wait for the handler or the backlog, with no deadline for the client."""
         self._state = state
         self._deadline = inf
         self.waiting_since = inf
@@ -318,11 +318,11 @@ class Connection(asyncio.Protocol):
         self._deadline = registry.linger_deadline
         self.waiting_since = registry.now
         # RFC 9112 §9.6: closing both sides at once would reset the connection while the
-        # client is still sending. After announcing its last request, it sends nothing
-        # more (§9.3).
+        # client is still sending. A client sends nothing more after the request that it
+        # has announced as its last (§9.3).
         is_sending = last or self._buffer.unread > 0
         if self._received_eof or not is_sending:
-            # Close after the answer has been written, together with other answers.
+            # Close once the pending answers, including this one, have been written.
             asyncio.get_running_loop().call_soon(self._close)
         else:
             self._flow.close_for_writing()

@@ -10,8 +10,8 @@ from time import monotonic
 WRITTEN_TOGETHER = 32
 # How long we read and drop what the client still sends after our last answer.
 LINGER_SECONDS = 2.0
-# How long the backlog may run before the event loop looks for new bytes. The loop
-# accepts few connections each time, so a longer time would delay many of them.
+# How long the backlog may run before the event loop looks for new bytes. It accepts
+# only a few connections in each iteration, so long rounds would delay new clients.
 ROUND_SECONDS = 0.001
 
 # Handles one message; if more have arrived, it adds itself to the backlog again.
@@ -88,7 +88,7 @@ class PendingAnswers:
 
 
 class FlowControl:
-    """Keeps a connection at the pace of its client."""
+    """Keeps a connection at its client's pace."""
 
     __slots__ = ("_pending", "_transport", "drain_deadline", "writable")
 

@@ -15,11 +15,11 @@ class Responder(Protocol):
     def answer(self, body: bytes) -> bytes | None:
         """Return the answer to a request, given its whole body.
 
-        None means that `resume` will bring the answer.
+        Return None to answer later, by calling `RequestOrigin.resume`.
         """
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:
-        """Return the refusal of a request whose body is too large or too slow."""
+        """Return the refusal of a body that is malformed, too large or too slow."""
 
 
 # Either a responder that gets the body, or the answer itself.
@@ -27,7 +27,7 @@ Outcome = Responder | bytes
 
 
 class RequestOrigin(Protocol):
-    """What a handler may ask of the connection of a request."""
+    """What a handler may ask of a request's connection."""
 
     @property
     def address(self) -> str:
@@ -38,7 +38,7 @@ class RequestOrigin(Protocol):
 
 
 class Handler(Protocol[Info]):
-    """What a listener serves. Answers lack only the Connection header."""
+    """What a listener serves. Its answers lack only the Connection header."""
 
     def describe(self, head: Head) -> Info:
         """Return what `begin` needs to know about a head.
@@ -49,10 +49,10 @@ class Handler(Protocol[Info]):
         """
 
     def begin(self, request: Understood[Info], origin: RequestOrigin) -> Outcome | None:
-        """Decide on a request. None means that `resume` will bring the decision."""
+        """Decide on a request; return None to decide later, with `origin.resume`."""
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        """Return the answer that refuses bytes that are not a valid request."""
+        """Return the refusal for a client that has sent no valid request."""
 
     def fail(self, error: Exception, info: Info | None) -> bytes:
         """Log an unexpected exception and return the answer.

@@ -40,7 +40,7 @@ _HOST = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+;=]+)(?::[0-9]{0,5})?"
 )
 # RFC 6750 §2.1, with the scheme in any case and one or more spaces (RFC 9110 §11.4). No
-# key contains other characters; the handler may explain what is wrong with them.
+# key contains other characters; the handler may explain a value that does.
 _BEARER = re.compile(rb"bearer +([-_0-9A-Za-z]++)", re.IGNORECASE)
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
@@ -111,7 +111,7 @@ class _Fields:
         self.count += 1
         name = name.lower()
         # RFC 9112 §5: surrounding white space is not part of the value, but llhttp only
-        # removes it in front.
+        # removes it before the value.
         value = value.rstrip(b" \t")
         if name in self.by_name:
             self.by_name[name].append(value)
@@ -188,8 +188,8 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
 
     llhttp knows only the methods in its table, although any token is a method (RFC 9110
     §9.1). It stops at CONNECT and at Upgrade, which a server may ignore (§7.8), and
-    knows no version after 1.1. So it gets the head of a POST in version 1.0 or 1.1
-    without Upgrade.
+    knows no version after 1.1. So we pass it the head of a POST in version 1.0 or
+    1.1, without Upgrade.
     """
     method, target, minor_version = line.groups()
     if method == b"CONNECT":
@@ -209,7 +209,7 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
         detail = _INVALID_TARGET if is_whole else _NO_TARGET
         raise Refused(MALFORMED_REQUEST, detail) from None
     except HttpParserError as error:
-        # llhttp's reasons are fixed texts that quote nothing from the request.
+        # llhttp's reasons are fixed strings that quote nothing from the request.
         raise Refused(MALFORMED_REQUEST, f"{_INVALID_FIELD}: {error}.") from None
     return fields
 
@@ -249,9 +249,9 @@ def _check_host(head: Head, authority: bytes | None) -> None:
 def _check_transfer_coding(head: Head) -> None:
     """Refuse any Transfer-Encoding but chunked; in HTTP/1.0, refuse chunked, too.
 
-    RFC 9112 §6.1: a coding that we do not implement is 501; HTTP/1.0 has no transfer
-    codings. If chunked is not the last coding, the message has no end, so it is 400
-    whatever the other codings are (§6.3). llhttp has already refused most of these.
+    RFC 9112 §6.1: a coding that we do not implement gets 501; HTTP/1.0 has no transfer
+    codings. If chunked is not the last coding, the message has no known end, so it
+    gets 400 whatever the others are (§6.3). llhttp has already refused most of these.
     """
     values = head.all(b"transfer-encoding")
     if not values:

@@ -2,7 +2,7 @@
 
 The heads of one program differ only in the key, in the addresses that proxies add, in
 the length of the body, and in fields that nothing reads. The meaning contains none of
-these; the first three are returned beside it.
+these; the first three are returned separately.
 """
 
 import re
@@ -60,7 +60,7 @@ Understood = tuple[Meaning[Info], bytes, bytes, int]
 
 
 class Heads(Generic[Info]):
-    """Understands the heads of one listener, with the `describe` of its handler."""
+    """Understands the heads of one listener, using its handler's `describe`."""
 
     def __init__(self, describe: Callable[[Head], Info], max_fields: int) -> None:
         self._describe = describe

@@ -13,7 +13,7 @@ from readback.http.head import (
 )
 
 # RFC 9112 §2.2: a server should ignore at least one empty line before the request line,
-# because some clients send one after a body. No other limit counts these lines.
+# because some clients send one after a body. No other limit applies to them.
 MAX_EMPTY_LINES = 4
 _LINE_END = b"\r\n"
 _CARRIAGE_RETURN = 0x0D
@@ -104,9 +104,7 @@ class ReceiveBuffer:
         return step
 
     def take_chunks(self, chunks: ChunkedBody, max_body: int) -> bytes | None:
-        """Decode what has arrived of a chunked body; return the body once it is
-        complete.
-        """
+        """Decode the received part of a chunked body; return the body once complete."""
         end = chunks.read(self._data, self._offset, max_body)
         self._advance(end - self._offset)
         return bytes(chunks.body) if chunks.complete else None

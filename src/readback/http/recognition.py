@@ -19,7 +19,7 @@ from readback.http.head import HEAD_END, Head
 from readback.http.meaning import FORWARDED, Heads, Info, Meaning, Understood
 
 MAX_PATTERNS = 64
-# Per User-Agent; a program sends one kind of head for models and one for texts.
+# Per User-Agent; a program sends one kind of head for models and one for chats.
 _MAX_PER_PROGRAM = 2
 # Making a pattern takes one to three milliseconds.
 _MADE_PER_TICK = 4
@@ -55,7 +55,7 @@ _GROUP_LINES = {
 _GROUP_NAMES = ("key", "addresses", "length")
 # Any value of a field that nothing reads.
 _ANY_VALUE = rb"[\t\x20-\x7e]*+"
-# `fullmatch` of a pattern, the numbers of its groups, and the meaning of its heads.
+# A pattern's `fullmatch`, the numbers of its groups, and the meaning of its heads.
 _Pattern = tuple[
     Callable[[bytes], re.Match[bytes] | None], tuple[int, ...], Meaning[Info]
 ]
@@ -71,11 +71,13 @@ class RecognisedHeads(Heads[Info]):
         read_fields: frozenset[bytes],
         contains_secret: Callable[[bytes], bool],
     ) -> None:
-        """If there is a plain key, `describe` must read only `read_fields`."""
+        """If a head has a Bearer key in the usual form, `describe` must read only
+        `read_fields`.
+        """
         super().__init__(describe, max_fields)
         self._read_fields = _READ_FIELDS | read_fields
         self._contains_secret = contains_secret
-        # By User-Agent, or by None if there is none. Few programs share one.
+        # Keyed by User-Agent, or None if there is none. Few programs share one.
         self._patterns: dict[bytes | None, list[_Pattern[Info]]] = {}
         self._count = 0
         self._left = _MADE_PER_TICK

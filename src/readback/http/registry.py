@@ -17,7 +17,7 @@ from readback.http.meaning import Heads
 from readback.http.timing import Timing
 
 # A connection of this age is closed after its next answer, so that load balancers can
-# spread connections again.
+# redistribute connections.
 MAX_AGE_SECONDS = 3600.0
 _STOP_POLL_SECONDS = 0.05
 # How many connections above the limit get a 503; any more are closed without an answer.
@@ -43,9 +43,7 @@ class ManagedConnection(RequestOrigin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits: the number of connections, the size of a head, and the duration of
-    each phase.
-    """
+    """The limits on connections, heads and bodies, and on the time of each phase."""
 
     connections: int
     connections_per_address: int
@@ -76,7 +74,7 @@ class ConnectionRegistry:
     ) -> None:
         self.handler = handler
         self.limits = limits
-        # Returns the network of an address. The limit per address counts networks.
+        # Returns the network of an address. The limit per address applies to networks.
         self._network_of = network_of
         self.heads = heads or Heads(handler.describe, limits.head_fields)
         self.max_head = limits.head_bytes
@@ -89,7 +87,7 @@ class ConnectionRegistry:
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
         self.retire_before = -inf
-        # Each connection with the network it is counted for, if any.
+        # The network for which each connection is counted; empty if it is not counted.
         self.connections: dict[ManagedConnection, str] = {}
         # How much of each incomplete body has arrived, the oldest body first.
         self.unfinished: dict[ManagedConnection, int] = {}
@@ -131,8 +129,8 @@ class ConnectionRegistry:
             del self._per_address[network]
 
     def hold_body(self, connection: ManagedConnection, size: int) -> None:
-        """Note how much of a body has arrived; if all together are too large, abort the
-        connection of the oldest.
+        """Note how much of a body has arrived. If all bodies together are too large,
+        abort the connections of the oldest.
         """
         self._unfinished_bytes += size - self.unfinished.get(connection, 0)
         self.unfinished[connection] = size
@@ -168,9 +166,9 @@ class ConnectionRegistry:
         self.retire_before = inf
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """End all connections within this time without losing a request.
+        """End all connections within `seconds`, without losing a request.
 
-        A connection that receives nothing during the notice is closed after it.
+        Idle connections are closed once the notice is over.
         """
         self.retire()
         begun = now = time.monotonic()
@@ -185,9 +183,7 @@ class ConnectionRegistry:
             connection.abort()
 
     def _close_slowest(self, newest: ManagedConnection) -> None:
-        """Abort the connection that has waited longest for its client, if any is
-        waiting.
-        """
+        """Abort the connection that has waited longest for its client, if any has."""
         others = (each for each in self.connections if each is not newest)
         slowest = min(others, key=lambda each: each.waiting_since)
         if slowest.waiting_since < inf:

@@ -1,4 +1,4 @@
-"""Measure how long requests take, from their last byte to the write of the answer.
+"""Measure how long requests take, from their last byte until the answer is written.
 
 Linux knows when a connection last received bytes, even if this process was too busy to
 read them. So nothing is recorded when a request arrives, and only a random sample of
@@ -15,14 +15,14 @@ from random import random
 
 # On average, one request in this many is measured.
 SAMPLED = 64
-# `tcpi_last_data_recv` of <linux/tcp.h>, in milliseconds. It is as precise as the
+# `tcpi_last_data_recv` from <linux/tcp.h>, in milliseconds. It is as precise as the
 # kernel's tick, which is 1 to 10 ms.
 _LAST_RECEIVED = struct.Struct("52xI")
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 
 
 class Untimed(bytes):
-    """An answer that was delayed on purpose and is therefore not measured."""
+    """An answer that may have been delayed on purpose, and so is not measured."""
 
 
 class Timing:

@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
 def fork(run: Callable[[], object]) -> int:
-    """Run a function in a child process; return the id of the process."""
+    """Run a function in a child process; return its process id."""
     # Otherwise both processes would write what is still in the buffers.
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,9 +1,9 @@
-"""Whether the whole service is stopping, and whether balancers must be told first.
+"""Whether the whole service is stopping, and whether load balancers must know first.
 
 A worker that is told to stop cannot know whether other workers take over (a reload) or
 the service ends. The manager writes that here before it signals the workers. It also
-writes whether the API or the cabinet is down. Workers write when they last answered a
-readiness check.
+writes whether the API or the cabinet is down. Workers record when they last answered
+a readiness check.
 """
 
 import mmap
@@ -17,7 +17,7 @@ _CHECK_SECONDS = 120.0
 SHORT_NOTICE_SECONDS = 0.5
 # The cells of the shared memory. Times are monotonic and comparable between processes.
 _STOPPING, _HURRIED, _LAST_CHECK, _DOWN = range(4)
-# The servers by their names in logs and messages. Each has a cell, beginning at
+# The servers' names in logs and messages. Each server has a cell, the first of them at
 # `_DOWN`.
 API = "API"
 CABINET = "cabinet"

@@ -12,7 +12,7 @@ import socket
 import sys
 from contextlib import suppress
 
-# How many connections may wait until they are accepted.
+# How many connections may wait to be accepted.
 BACKLOG = 2048
 # From <linux/in.h> and <linux/in6.h>. The kernel drops packets with a lower hop limit
 # than this option; senders usually begin with 64 or 128.
@@ -47,8 +47,8 @@ def turn_away(listener: socket.socket) -> None:
 def let_in() -> None:
     """Accept the packets of this process's connections again.
 
-    A connection inherits the filter of its listening socket. Clients repeat packets
-    that were dropped.
+    A connection inherits the filter of its listening socket. Clients retransmit
+    packets that were dropped.
     """
     if sys.platform != "linux" or not os.path.isdir(_DESCRIPTORS):
         return

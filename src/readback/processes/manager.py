@@ -94,7 +94,7 @@ class WorkerGroup:
         self.server = server
         self.workers: list[WorkerProcess] = []
         self.has_served = False
-        # The rows have two halves, and each reload switches to the other half, so that
+        # The rows form two halves, and each reload switches to the other half, so that
         # no two workers share a row.
         self._first_row = 0
         self._pause = 0.0
@@ -243,7 +243,7 @@ class Manager:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
-                if pid in running:  # as process 1, it also inherits orphans
+                if pid in running:  # otherwise an orphan, which process 1 inherits
                     self._note_end(*running[pid], os.waitstatus_to_exitcode(status))
 
     def _note_end(self, group: WorkerGroup, worker: WorkerProcess, code: int) -> None:
@@ -295,7 +295,7 @@ class Manager:
         now = time.monotonic()
         try:
             pid = fork(lambda: self._run_worker(group, row))
-        except OSError as error:  # no memory or too many processes
+        except OSError as error:  # out of memory, or too many processes
             if not self._is_ready():
                 raise
             name = group.server.name

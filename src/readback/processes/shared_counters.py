@@ -1,9 +1,9 @@
 """Counters in memory that all workers of the API, or of the cabinet, share.
 
-A worker writes only to its own row, so no lock is needed. Its replacement continues the
-row, so totals never decrease. Any worker can add up all rows.
+A worker writes only to its own row, so no lock is needed. If it is replaced, its
+replacement continues the row, so totals never decrease. Any worker can add up all rows.
 
-The tables describe each metric, without the prefix of its name; docs/monitoring.md
+The tables describe each metric, by its name without the prefix; docs/monitoring.md
 repeats them.
 """
 

@@ -1,7 +1,7 @@
 """What all workers have in common: they report, and they stop when told to.
 
 The API and the cabinet implement the abstract methods of `Worker`. The manager forks
-the process; the worker's row of counters tells it whether the worker is alive.
+the process, and sees in the worker's row of counters whether the worker is alive.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class Connections(Protocol):
         """Close each connection after its next answer."""
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """Close idle connections after the notice, and all others within this time."""
+        """Close idle connections after the notice, and all others within `seconds`."""
 
 
 class Worker(ABC):
@@ -96,8 +96,8 @@ class Worker(ABC):
         """Do the periodic work of the API or the cabinet."""
 
     def run(self) -> None:
-        # Objects created at startup are kept for good. Memory that the garbage
-        # collector never touches stays shared with the manager.
+        # Objects created at startup are kept for good, so do not look for garbage yet.
+        # Memory that the collector never touches stays shared with the manager.
         gc.disable()
         try:
             self.prepare()
@@ -136,17 +136,15 @@ class Worker(ABC):
         listeners: Sequence[socket.socket],
         servers: Sequence[asyncio.Server],
     ) -> None:
-        """Accept no more connections, and end those that are open without losing a
-        request.
-        """
+        """Accept no more connections; end the open ones without losing a request."""
         lifecycle = self.lifecycle
         deadline = time.monotonic() + self.config.stop_timeout
         notice = lifecycle.notice(self.config)
-        # First of all, so that no answer keeps its connection open after the listeners
+        # Do this first, so that no answer keeps its connection open after the listeners
         # have closed.
         connections.retire()
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
-            # Checks fail from now on, so balancers send new requests elsewhere.
+            # Readiness checks fail now, so balancers send new requests elsewhere.
             await asyncio.sleep(notice)
         await self._stop_listening(listeners, servers)
         await connections.stop(notice, deadline - time.monotonic())

@@ -1,7 +1,7 @@
 """One coroutine decides when a worker uses the database, and for what.
 
 Only a request whose key is not known yet waits for the database. All known keys are
-refreshed twice a second, and usage and journal are written in batches. So the load on
+refreshed twice a second; usage and the journal are written in batches. So the load on
 the database depends on the number of workers and active keys, not on the number of
 requests.
 
@@ -38,8 +38,8 @@ Result = TypeVar("Result")
 STUCK_SECONDS = 5.0
 STOP_SECONDS = 8.0
 # The interval between look-ups, so that a flood of unknown keys causes at most a
-# hundred statements a second. Answering the requests of one look-up takes a few
-# milliseconds.
+# hundred statements a second. Answering the requests that waited for one
+# look-up takes a few milliseconds.
 LOOK_UP_SECONDS = 0.01
 KEYS_PER_LOOK_UP = 100
 # How often unmatched requests that pages no longer show are deleted.
@@ -72,8 +72,8 @@ class Database:
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
-        # Each worker cleans at a different time. Not right away, because the clock may
-        # be wrong just after the machine has booted.
+        # Each worker cleans at a different time, and none right away, because the clock
+        # may be wrong just after the machine has booted.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
 
@@ -101,7 +101,7 @@ class Database:
     def tick(self, known: list[bytes], now: float, wall: float) -> None:
         """Refresh the known keys and write what is due, unless that is still under way.
 
-        The two are independent, so a long journal does not delay a revocation.
+        Refreshing and writing are independent, so a long journal delays no revocation.
         """
         if self._closing is None or self._closing.done():
             self._closing = self._loop.create_task(self._close_tallies(now, wall))
@@ -121,7 +121,7 @@ class Database:
         return len(self._journal) + len(self._batch)
 
     async def stop(self) -> None:
-        """Write what is left, within a limited time."""
+        """Write the remaining rows, within a limited time."""
         self._is_stopping = True
         if self._closing:
             self._closing.cancel()
@@ -247,7 +247,7 @@ class Database:
         """Write unmatched requests, and from time to time delete old ones.
 
         Requests that cannot be written are dropped. After an error, every tick tries to
-        delete: only a success ends the error, and the next write may be hours away.
+        delete: only a success clears the error, and the next write may be hours away.
         """
         self._unmatched_are_due = False
         counts = self._unmatched.fetch()

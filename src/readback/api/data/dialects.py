@@ -1,4 +1,4 @@
-"""The differences between SQLite and PostgreSQL for the statements of `store.py`."""
+"""The differences between SQLite and PostgreSQL that matter to `store.py`."""
 
 import sqlite3
 import time
@@ -17,7 +17,7 @@ _ANSWER_SECONDS = 2.0
 
 
 class StoreError(Exception):
-    """A statement failed; the text tells operators why.
+    """A statement failed; the message tells operators why.
 
     `permanent` means that the same statement would fail again; `busy`, that another
     process was writing.
@@ -73,7 +73,7 @@ class Sqlite:
             isolation_level=None,
         )
         # The migrations have set WAL, which is a property of the file. A power failure
-        # may lose the latest usage and journal; the cabinet commits with FULL.
+        # may lose the latest usage and journal rows; the cabinet commits with FULL.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
@@ -151,8 +151,8 @@ class Postgresql:
         return getattr(error, "sqlstate", None) in ("55P03", "40P01")
 
     def reason(self, error: Exception) -> str:
-        # The server's messages may quote values of a statement. The driver's messages
-        # name host, user and database, but no password.
+        # The server's messages may quote values from a statement. The driver's messages
+        # name the host, the user and the database, but no password.
         state = getattr(error, "sqlstate", None)
         name = type(error).__name__
         words = " ".join(str(error).split())

@@ -1,7 +1,7 @@
 """Whether this worker can read from the database and write to it.
 
 `database.py` reports errors, `ops.py` shows them, and each change is logged once.
-Unexpected errors in the periodic work are reported, too. Requests are not affected.
+Unexpected errors in the periodic work are counted, and each is logged once.
 """
 
 import logging

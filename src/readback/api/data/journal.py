@@ -1,11 +1,11 @@
 """Count the outcomes of requests; identical ones are merged until they are written.
 
 The first few times, an outcome is written at the next tick; after that, once per
-interval. So the number of a key's rows depends on how many different outcomes it has,
-not on how long, how often or from how many addresses it is used.
+interval. So the number of rows that a key adds per interval depends on how many
+different outcomes it has, not on how often or from how many addresses it is used.
 
-Only the event loop uses a journal. An event never contains a text, a body or a key.
-Keys are identified by their digests, because a restore may change ids.
+Only the event loop uses a journal. An event never contains a body, its text or a key.
+Keys are identified by their digests, because restoring a backup may change ids.
 """
 
 from collections.abc import Callable, Iterator
@@ -109,7 +109,7 @@ class Journal:
     def __init__(self, counters: WorkerCounters, interval: float = 10.0) -> None:
         self._counters = counters
         self._interval = interval
-        # The open tallies of each key, and how many there are.
+        # Each key's open tallies, and how many tallies are open in all.
         self._keys: dict[bytes, dict[Event, Tally]] = {}
         self._open = 0
         # The tallies that are ready to be written, by event and hour.
@@ -134,7 +134,7 @@ class Journal:
                 yield
 
     def fetch(self, most: int, last_created: Callable[[bytes], int]) -> list[Tally]:
-        """Return tallies to write, with the latest `created` of each key."""
+        """Return tallies to write, with each key's latest `created`."""
         first = list(islice(self._closed, most))
         ready = [self._closed.pop(each) for each in first]
         for tally in ready:
@@ -180,8 +180,8 @@ class Journal:
                 self._forget(tally)
         elif not interval or now >= tally.due - (AT_ONCE - 1) * interval:
             self._keep(tally.take())
-            # At random, so that events that began together are not always written
-            # together.
+            # The interval varies at random, so that events that began together are not
+            # always written together.
             share = uniform(0.5, 1) if tally.due <= now else 1.0
             tally.due = max(tally.due, now) + share * interval
 

@@ -1,9 +1,9 @@
 """The keys that this worker knows, and the requests that wait for other keys.
 
-`database.py` refreshes all records twice a second, so code that holds a record sees a
-current `accepted`. Only the event loop uses a keyring.
+`database.py` refreshes all records twice a second, so code that holds a record sees an
+up-to-date `accepted`. Only the event loop uses a keyring.
 
-Keys are identified by their digests, because a restore may change ids.
+Keys are identified by their digests, because restoring a backup may change ids.
 """
 
 import time
@@ -14,7 +14,7 @@ from typing import Any
 from readback.api.data.store import KeyRow, KeyRows
 from readback.api.shared.limiter import Limiter
 
-# A record that is unused for this long is forgotten; its next use looks it up again.
+# A record that is unused for this long is forgotten; the key's next use looks it up.
 IDLE_SECONDS = 60.0
 # If no refresh has succeeded for this long, the database counts as unavailable.
 UNAVAILABLE_SECONDS = 3.0
@@ -39,9 +39,9 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # Answer the key's requests. `Any`, because `exchange.py` imports this module.
+        # These answer the key's requests. `Any` avoids a circular import.
         self.exchanges: dict[Any, Any] = {}
-        # How many requests of a rehearsal key are waiting.
+        # How many of a rehearsal key's requests are waiting.
         self.waiting = 0
 
 
@@ -87,7 +87,7 @@ class Keyring:
     def wait(self, digest: bytes, waiter: Waiter) -> None:
         """Look up a key, and call the waiter with the result.
 
-        Each connection has at most one waiter, which bounds their number.
+        Each connection has at most one waiter, which limits the number of waiters.
         """
         if digest in self._waiting:
             self._waiting[digest][1].append(waiter)

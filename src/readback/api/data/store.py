@@ -44,7 +44,7 @@ WHERE k.digest {{among}}
 """
 # Each worker has a row with the number of its last batch. The statement changes nothing
 # if an earlier attempt has written this batch although its COMMIT was not answered.
-# While that is undecided, the row is locked.
+# Until that attempt has ended, the row is locked.
 _BATCH = """
 INSERT INTO cabinet_usagewriter (id, batch, at) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at
@@ -52,8 +52,8 @@ WHERE cabinet_usagewriter.batch < excluded.batch
 """
 # The rows of keys are locked until usage and journal are written, so that no key is
 # deleted in between. Rows that others have locked are skipped, so workers neither wait
-# for each other nor deadlock. Ids are looked up each time, because a restore may change
-# them.
+# for each other nor deadlock. Ids are looked up each time, because restoring a backup
+# may change them.
 _LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} {lock}"
 _EXISTING = "SELECT digest FROM cabinet_key WHERE digest {among}"
 _USAGE = """
@@ -166,8 +166,8 @@ class Store:
         return {row.digest: row for row in rows}
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        """Write usage and journal in one transaction; return the tallies that have to
-        wait.
+        """Write usage and journal rows in one transaction; return the tallies that have
+        to wait.
 
         Those are the tallies of keys whose rows another transaction has locked. Tallies
         of deleted keys are dropped. After an error, call this again with the same
@@ -237,7 +237,7 @@ class Store:
                 connection.close()
 
     def _write(self, tallies: Sequence[Tally]) -> list[Tally]:
-        """Write all tallies except those of locked keys, and return the latter."""
+        """Write all tallies except those of locked keys, which are returned."""
         ids, locked = self._lock({tally.event.digest for tally in tallies})
         if ours := [tally for tally in tallies if tally.event.digest in ids]:
             self._write_rows(ours, ids)

@@ -1,8 +1,8 @@
 """Unmatched requests: those without an accepted key, which no journal contains.
 
-People who are waiting for their first request see those from their own network. The
-event loop counts a limited number and drops the rest of a flood; `database.py` writes
-the rows and deletes them after a few minutes. No text and no key is kept.
+Pages show them to people on the same network who are waiting for their first request.
+The event loop counts a limited number and drops the rest of a flood; `database.py`
+writes the rows and deletes them after a few minutes. Neither bodies nor keys are kept.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ class UnmatchedRequests:
     def count(
         self, address: str, endpoint: str, code: str, detail: str, user_agent: str
     ) -> None:
-        # A plain tuple is faster; in a flood, this runs for every request.
+        # A plain tuple is faster than a named one; in a flood, every request gets here.
         request = (address, endpoint, code, detail, user_agent)
         counts = self._counts
         if request in counts:

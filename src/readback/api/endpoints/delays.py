@@ -1,6 +1,6 @@
-"""Requests of rehearsal keys that wait before they are answered.
+"""Requests with rehearsal keys that wait before they are answered.
 
-They hold no thread and no lock, and their bodies are read afterwards.
+While they wait, they hold no thread and no lock. Their bodies are read afterwards.
 """
 
 import asyncio
@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from readback.api.data.keyring import Record
 
-# How many requests of a key may wait at once; any more continue at once.
+# How many of a key's requests may wait at the same time; any more do not wait.
 MAX_WAITING = 16
 GoOn = Callable[[], None]
 
 
 class Delays:
-    """All delayed requests of a worker; `stop` ends their waits."""
+    """A worker's delayed requests; `stop` ends their waits."""
 
     def __init__(self) -> None:
         self._waiting: dict[GoOn, tuple[Record, asyncio.TimerHandle]] = {}

@@ -1,4 +1,4 @@
-"""The two endpoints: answering and counting requests that have a known key."""
+"""The two endpoints: they answer and count the requests that have a known key."""
 
 import json
 from dataclasses import dataclass, field
@@ -241,9 +241,7 @@ def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
 
 
 def is_explained(info: RequestInfo, record: Record) -> bool:
-    """Return whether the body of a refusal explains it, which the contract does not
-    require.
-    """
+    """Return whether the request or its key asks for an explanation in the body."""
     return info.asks_to_explain or record.row.explains_refusals
 
 

@@ -47,7 +47,7 @@ _KEY_PARAMETER = re.compile(
 )
 
 _AZURE = "/openai/deployments"
-# The paths of other APIs, where they are not just one path and everything below it.
+# Patterns for APIs that are not just one path and everything below it.
 _PATHS = {
     "/api": r"/api/(?:chat|embed|embeddings|generate|ps|pull|show|tags|version)",
     "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
@@ -133,10 +133,10 @@ def _explain(verb: str, target: str) -> NearMiss:
 
 
 def _wrong_form(path: str) -> NearMiss | None:
-    """Return the mistake if this is one of our paths with other slashes, case or
+    """Return the mistake if this is one of our paths with different slashes, case or
     version.
 
-    Then the base URL is wrong, unless there is only an extra slash at the end.
+    The base URL is then wrong, unless there is only an extra slash at the end.
     """
     letters = VERSION_PREFIX + path.lower().replace("/", "")
     for right_letters, right in _LETTERS.items():

@@ -82,7 +82,7 @@ def explain_no_key(head: Head) -> str:
 
 
 def explain_invalid(key: bytes) -> str:
-    """Return why the text after Bearer cannot be a key; empty if it can be one."""
+    """Return why the word after Bearer cannot be a key; empty if it can be one."""
     why = keys.why_invalid(key)
     if why is None:
         return ""
@@ -130,7 +130,7 @@ def _name_mistake(key: bytes) -> str:
 
 
 def _explain_other_service(key: bytes) -> str:
-    """Return a warning if this is a key of another service, otherwise an empty text."""
+    """Return a warning if this is another service's key, otherwise an empty string."""
     found = _OTHER_SERVICE.match(key)
     if not found or len(key) < _MIN_KEY_LENGTH or key.startswith(_PREFIX):
         return ""
@@ -141,7 +141,7 @@ def _explain_other_service(key: bytes) -> str:
 
 
 def _elsewhere(head: Head) -> str:
-    """Return advice for a missing Authorization header; a key may be elsewhere."""
+    """Return advice for a missing Authorization header; another one may have a key."""
     for name, values in head.fields.items():
         if name in _OTHER_FIELDS:
             not_read = f"The key in {name.decode().title()} is not read."

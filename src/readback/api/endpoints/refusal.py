@@ -139,9 +139,7 @@ def _kept(roles: list[Any]) -> int:
 
 
 def _surplus(roles: list[Any], kept: int) -> tuple[tuple[str, ...], str]:
-    """Return what is wrong with all messages but the one to keep, and how many there
-    are.
-    """
+    """Return the surplus messages' differences, and the message count with reasons."""
     others = roles[:kept] + roles[kept + 1 :]
     system = sum(others.count(role) for role in _SYSTEM_ROLES)
     differences = []

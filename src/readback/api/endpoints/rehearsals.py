@@ -1,7 +1,8 @@
-"""Requests of rehearsal keys: each takes the next step of the key's pattern.
+"""Requests with rehearsal keys: each takes the next step of the key's pattern.
 
-Real refusals come first and take no step. Otherwise, a step applies whatever the body
-is: the failure is sent, or the wait begins, before the body is read.
+Real refusals that do not depend on the body come first and take no step. Otherwise, the
+step applies before the body is read, whatever the body is: a failure is sent, or a wait
+begins.
 """
 
 from functools import partial

@@ -46,7 +46,7 @@ _MIDDLE = (
 ) % MODEL.encode()
 _AFTER_ID = b'\r\nContent-Length: %d\r\n\r\n{"id":"'
 _FIXED_SIZE = len(b'{"id":"') + _ID_LENGTH + len(_MIDDLE % EARLIEST_CREATED)
-# The end of a successful answer, by the size of its text.
+# The end of a successful answer, indexed by the size of its text.
 _USAGE = [_usage(0)]
 for _tokens in range(1, -(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1):
     _USAGE += [_usage(_tokens)] * BYTES_PER_TOKEN
@@ -67,7 +67,7 @@ class Replies:
         self._ok = ok.encode()
 
     def completion(self, text: bytes, size: int, created: int) -> bytes:
-        """Return a successful answer. `text` is JSON, `size` its size when decoded."""
+        """Return a successful answer. `text` is JSON; `size` is its decoded size."""
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))

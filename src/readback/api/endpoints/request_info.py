@@ -72,7 +72,7 @@ def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
 
 
 def explain_media_type(head: Head) -> str:
-    """Return why the body is not plain application/json, or an empty text."""
+    """Return why the body is not plain application/json, or an empty string."""
     if head.first(b"content-encoding") is not None:
         return ENCODED
     types = head.all(b"content-type")
@@ -89,7 +89,7 @@ def explain_media_type(head: Head) -> str:
 
 
 def _user_agent(head: Head) -> str:
-    """Return the name of the program in printable ASCII, without any key."""
+    """Return the start of the User-Agent in printable ASCII, without any key."""
     value = (head.first(b"user-agent") or b"")[:_EXAMINED_BYTES]
     agent = value.decode("ascii", "replace")
     if not _PRINTABLE.fullmatch(value):

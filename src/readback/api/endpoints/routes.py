@@ -1,6 +1,6 @@
-"""The API as a handler: finds out which endpoint and which key a request is for.
+"""The API as a handler: finds a request's endpoint and key.
 
-These are the decisions before the body is read, in the order of the contract: path and
+The decisions before the body is read are made here, in the contract's order: path and
 method, then key.
 """
 
@@ -33,7 +33,7 @@ log = logging.getLogger("readback.api")
 
 # Sent as Retry-After if the database is unavailable or there are too many connections.
 RETRY_SECONDS = 2
-# How many programs are remembered per key. Most keys have one.
+# How many programs are remembered per key. Most keys are used by one.
 _MAX_EXCHANGES = 4
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _REHEARSALS = {MODELS: RehearsedModelList, CHAT: RehearsedChat}
@@ -141,7 +141,7 @@ class Api:
     def _not_found(
         self, info: RequestInfo, found: Found, sender: str, size: int
     ) -> bytes:
-        """Refuse a request, and note that in the journal of its key if it has one."""
+        """Answer 404; note this in the journal if the request has an accepted key."""
         code = "not_found"
         detail = info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:

@@ -7,7 +7,7 @@ import msgspec
 
 
 class NotJson(Exception):
-    """The bytes are not strict JSON; the text says why."""
+    """The bytes are not strict JSON; the message says why."""
 
 
 # A number as the client wrote it, so that neither its size nor its form is lost. No

@@ -1,7 +1,7 @@
-"""The rate and the last `created` of each key, shared by all workers of a host.
+"""Each key's rate and last `created`, shared by all workers on a host.
 
 The table is mapped before the workers are forked. Each key has a slot with four
-numbers. A worker locks the slot while it changes it, for about a microsecond.
+numbers. To change a slot, a worker locks it for about a microsecond.
 
 A lock covers one byte of an empty file. When a process ends, the kernel releases its
 locks, so a killed worker delays no one. A worker that is paused keeps its lock; others
@@ -22,7 +22,7 @@ from readback.contract import CREATED_LEAD_SECONDS, EARLIEST_CREATED
 
 # 8 MiB of address space; pages that are never touched take no memory.
 SLOTS = 262_144
-# The numbers of a slot: its owner, when its bucket is full again (monotonic time), the
+# A slot's numbers: its owner, when its bucket is full again (monotonic time), the
 # last `created`, and how many steps a rehearsal key has taken.
 _NUMBERS = 4
 # How many slots are tried for a key. If all are taken, the key takes over the slot of
@@ -35,7 +35,7 @@ class Limiter:
     """The shared table. Only event loops use it."""
 
     def __init__(self, rate: float, burst: int, slots: int = SLOTS) -> None:
-        """Allow each key this rate and burst; a rate of 0 is unlimited.
+        """Allow each key this rate and burst; a rate of 0 means no limit.
 
         The algorithm is GCRA (generic cell rate algorithm): each request postpones the
         time at which the bucket is full by one interval.
@@ -67,7 +67,7 @@ class Limiter:
     def number(self, slot: int, now: float) -> int:
         """Count a request against the rate limit; return the answer's `created`, or 0.
 
-        It differs from the `created` of the key's previous answer. 0 means that the
+        A new `created` differs from that of the key's previous answer. 0 means that the
         limit is exceeded.
         """
         present = int(time())
@@ -107,7 +107,7 @@ class Limiter:
         return self._last[slot]
 
     def slot(self, digest: bytes, last: int = 0) -> int:
-        """Return the slot of a key. Another key may take it over later.
+        """Return a key's slot. Another key may take it over later.
 
         In a new slot, `created` continues after `last`.
         """
@@ -156,8 +156,7 @@ class Limiter:
 
 
 class Locks:
-    """Numbered locks between forked processes, each on one byte of a file (POSIX
-    locks).
+    """Numbered POSIX locks for forked processes, each on one byte of a file.
 
     A process holds at most one of them. Closing any descriptor of the file would
     release it, so the only descriptor is never copied. The table is not in this file,
@@ -174,7 +173,7 @@ class Locks:
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:
-        """Lock; return False if another process holds the lock for too long."""
+        """Take a lock; return False if another process holds it for too long."""
         try:
             self._try(number)
         except BlockingIOError:
