@@ -70,7 +70,7 @@ ACTIONS = {
 def render(
     template: str, address: str, language: str, details: Mapping[str, str], link: str
 ) -> RenderedMail:
-    """Return the e-mail; without a link, its button opens the page of its action."""
+    """Return the e-mail. Without a link, its button opens the page of its action."""
     action = ACTIONS.get(template.removeprefix(_FOLDER))
     if action and not link:
         key = {"key_id": details["key_id"]} if action.view == "key" else {}

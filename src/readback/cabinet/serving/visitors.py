@@ -32,7 +32,7 @@ def personal_page(view: View) -> View:
 
 
 def personal_form(view: View) -> View:
-    """Like `personal_page`, but also allow POST, for the form on the page."""
+    """Like `personal_page`, but allow POST, too, for the form on the page."""
     return require_http_methods(["GET", "HEAD", "POST"])(login_required(view))
 
 

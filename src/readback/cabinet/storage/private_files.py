@@ -55,8 +55,8 @@ def load_secret_key(config: Config) -> str:
     path = config.data_dir / SECRET_KEY_NAME
     try:
         if not path.exists():
-            # A link never replaces a file, so processes that start at the same time all
-            # read the secret key of the first.
+            # `os.link` never replaces a file, so processes that start at the same time
+            # all read the secret key that the first one stored.
             with suppress(FileExistsError):
                 write_secret_key(path, secrets.token_urlsafe(48), put=os.link)
         return read_secret_key(path)
