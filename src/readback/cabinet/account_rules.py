@@ -35,7 +35,7 @@ def normalise(email: str) -> str:
         raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
     if not domain.isascii():
         try:
-            # Encoding 64 KB would take a second.
+            # Shortened, because encoding 64 KB would take a second.
             ascii_form = domain[: _MAX_DOMAIN_LENGTH + 1].encode("idna")
             if ascii_form.decode("idna") != domain:
                 raise UnicodeError

@@ -28,7 +28,7 @@ from readback.contract import HEALTH_PATH
 from readback.processes.lifecycle import Lifecycle
 
 METRICS_PATH = "/metrics"
-# The session key that stores the time of the last write.
+# A session stores the time of its last write under this name.
 _SESSION_SEEN = "seen"
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600

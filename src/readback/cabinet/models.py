@@ -134,7 +134,7 @@ class Key(models.Model):
 
     @property
     def renewed_expiry(self) -> datetime | None:
-        """When a new key with the lifetime of this one would expire."""
+        """When a new key with this key's lifetime would expire."""
         if self.expires_at is None:
             return None
         return timezone.now() + (self.expires_at - self.created_at)
@@ -205,7 +205,7 @@ class JournalEntry(models.Model):
 
 
 class UnmatchedRequest(models.Model):
-    """Identical requests without an accepted key, stored only for as long as shown."""
+    """Identical requests without an accepted key, stored only while pages show them."""
 
     network = models.BinaryField(max_length=NETWORK_DIGEST_LENGTH)
     at = models.DateTimeField(db_index=True)

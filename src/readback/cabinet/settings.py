@@ -125,7 +125,7 @@ ALLOWED_HOSTS = [_HOST]
 # http://localhost:8001. No site can have these names, so DNS rebinding is no danger.
 if CONFIG.cabinet_bind.accepts_loopback and not CONFIG.cabinet_url:
     ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
-# Behind an HTTPS proxy, Django receives HTTP, so by itself it would refuse all forms.
+# Behind an HTTPS proxy, Django receives HTTP; without this, it would refuse all forms.
 _PORT = f":{_CABINET.port}" if _CABINET.port else ""
 CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_HOST}{_PORT}"]
 if CONFIG.trusted_proxy_count:
@@ -133,8 +133,8 @@ if CONFIG.trusted_proxy_count:
 # Our middleware sends the HSTS header; `check --deploy` looks for this setting.
 SECURE_HSTS_SECONDS = security_headers.HSTS_SECONDS if _HTTPS else 0
 # The proxy redirects to HTTPS. If Django did, a proxy that does not forward the scheme
-# would cause an endless redirect. W005 and W021 ask for HSTS on subdomains and for its
-# preload list, which the operator has to decide.
+# would cause an endless redirect. W005 and W021 ask for HSTS on subdomains and in
+# browsers' preload lists, which the operator has to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _HTTPS
 # Our scripts do not read cookies; forms contain the CSRF token.

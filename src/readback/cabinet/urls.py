@@ -1,4 +1,4 @@
-"""The URLs of the cabinet."""
+"""The cabinet's URLs."""
 
 from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt

@@ -74,7 +74,7 @@ class RenameForm(NoLabelSuffixForm, forms.Form):
 
 
 class RotationForm(forms.Form):
-    """When the old key stops working after a rotation."""
+    """Asks when the old key stops working after a rotation."""
 
     overlap = forms.TypedChoiceField(
         label=gettext_lazy("The old key ends"),

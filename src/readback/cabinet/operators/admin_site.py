@@ -85,7 +85,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
     The newest rows come first. Lists cannot be sorted in another way, so that a page
-    reads only the rows that it shows, and only counts the others. All changes are
+    reads only the rows that it shows; it counts the others. All changes are
     `operations`, which need a recent login.
     """
 
@@ -113,7 +113,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def change_view(self, *_: Any, **__: Any) -> Any:
         raise Http404
 
-    # Instead of Django's history, there is the audit trail.
+    # The audit trail replaces Django's history.
     history_view = change_view
 
     @method_decorator(reauthentication_required(allow_get=True))
@@ -210,7 +210,7 @@ def _active_within(period: timedelta) -> Q:
 
 
 def _inactive_for(period: timedelta) -> Q:
-    """Select accounts that are older than this period, unused in it, and got no key."""
+    """Select older accounts with no login, request or new key in this period."""
     start = timezone.now() - period
     new_key = Key.objects.filter(owner=OuterRef("pk"), created_at__gte=start)
     return Q(date_joined__lt=start) & ~_active_within(period) & ~Q(Exists(new_key))

@@ -1,4 +1,4 @@
-"""The security log: one line of JSON for each event relevant to security.
+"""The security log: one line of JSON for each security event.
 
 A line contains the ids of the account and the key, and the client's network address. It
 never contains an e-mail address, the name of a key, a password, a link or a key: what

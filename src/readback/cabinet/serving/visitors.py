@@ -1,4 +1,4 @@
-"""Who sent a request: the network address behind our proxies, and the account.
+"""Who sent a request: the client's address, as our proxies report it, and the account.
 
 Rate limits, the security log and e-mails all get the address from here, so a forged
 header affects none of them.
