@@ -218,8 +218,8 @@ ACCOUNT_RATE_LIMITS = {
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
     "download_data": "2/m/user",
-    # E-mails that a visitor asks for: from one sender to one mailbox, to one mailbox,
-    # and from one sender. It takes several senders to use up a mailbox's limit.
+    # E-mails that a visitor asks for: per sender and mailbox, per mailbox, and per
+    # sender. It takes several senders to use up a mailbox's limit.
     "mail_by_and_to": "6/h/key,20/d/key",
     "mail_to": "20/h/key,60/d/key",
     "mail_by_address": "60/h/ip,200/d/ip",
@@ -273,7 +273,7 @@ LOGGING["loggers"] |= {
     # Its lines contain the path, which is secret in links from e-mails. The view for
     # server errors logs the error instead.
     "django.request": {"level": "CRITICAL"},
-    # Caused by scanners: wrong host names, bodies that are too large.
+    # Scanners cause its errors, with wrong host names and bodies that are too large.
     "django.security": {"level": "CRITICAL"},
     # `security_log.enable` adds the handler.
     "readback.security": {"level": "INFO", "propagate": False},

@@ -33,7 +33,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         return provider_documents.configuration(self.provider_id)
 
     def get_callback_url(self, request: HttpRequest, app: Any) -> str:
-        # From the settings: a request's Host can be forged.
+        # Built from the settings, because a request's Host can be forged.
         return urljoin(f"{settings.CABINET_URL}/", CALLBACK_PATH)
 
     def parse_token(self, data: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ REHEARSALS = (
     ("wait5", gettext_lazy("normal, after 5 seconds")),
     ("wait30", gettext_lazy("normal, after 30 seconds")),
 )
-# In hours; see LONGEST_OVERLAP.
+# In hours, at most LONGEST_OVERLAP.
 OVERLAPS = (
     ("0", gettext_lazy("now")),
     ("1", gettext_lazy("after 1 hour")),

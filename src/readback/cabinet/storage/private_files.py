@@ -1,8 +1,8 @@
 """Files that only the user who runs Readback may read: the database and the secret key.
 
-They are created private, whatever the umask is; `readback doctor` reports files that
-others can read. The secret key signs sessions and links. It is set by the operator, or
-generated once.
+They are private from their creation, whatever the umask. `readback doctor` reports
+files that others can read. The secret key signs sessions and links. It is set by the
+operator, or generated once.
 """
 
 import errno
