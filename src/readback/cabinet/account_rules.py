@@ -1,7 +1,7 @@
 """What the settings say about accounts: addresses, who may sign up, how to log in.
 
-The rules for sign-ups do not affect existing accounts, except that these cannot change
-to an address in a domain that is not allowed. Nothing here queries the database.
+The rules for sign-ups do not affect existing accounts, except that their owners cannot
+switch to an address in a forbidden domain. Nothing here queries the database.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ def normalise(email: str) -> str:
         raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
     if not domain.isascii():
         try:
-            # Encoding 64 KB would take a second.
+            # Shortened, because encoding 64 KB would take a second.
             ascii_form = domain[: _MAX_DOMAIN_LENGTH + 1].encode("idna")
             if ascii_form.decode("idna") != domain:
                 raise UnicodeError
@@ -55,12 +55,12 @@ def may_sign_up(email: str) -> bool:
 
 
 def domains() -> str:
-    """Return the allowed domains; empty if all are allowed."""
+    """Return the allowed domains, or an empty string if all are allowed."""
     return ", ".join(sorted(settings.CONFIG.signup.domains))
 
 
 def validate_domain(email: str) -> None:
-    """Raise `ValidationError` if the domain is not allowed, even for an operator."""
+    """Raise `ValidationError` if the domain is not allowed, even for invitations."""
     if not settings.CONFIG.signup.allows_domain(email):
         raise ValidationError(
             _("Use an address from one of these domains: %(domains)s."),
@@ -69,7 +69,7 @@ def validate_domain(email: str) -> None:
 
 
 def provider_name() -> str:
-    """Return the name of the provider for single sign-on; empty if there is none."""
+    """Return the name of the single sign-on provider, if any, or an empty string."""
     config: Config = settings.CONFIG
     return config.oidc_name if config.oidc_issuer else ""
 
@@ -83,8 +83,8 @@ def providers(config: Config) -> dict[str, Any]:
     if not config.oidc_issuer:
         return {}
     app = {
-        # A person's id is unique only within an issuer. It is stored together with the
-        # issuer, because someone at another issuer may have the same id.
+        # A person's id is stored with the issuer, because someone at another issuer may
+        # have the same id.
         "provider_id": config.oidc_issuer,
         "name": config.oidc_name,
         "client_id": config.oidc_client_id,

@@ -28,7 +28,7 @@ from readback.contract import HEALTH_PATH
 from readback.processes.lifecycle import Lifecycle
 
 METRICS_PATH = "/metrics"
-# The session key that stores the time of the last write.
+# A session stores the time of its last write under this name.
 _SESSION_SEEN = "seen"
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600
@@ -41,7 +41,7 @@ Handler = Callable[[HttpRequest], HttpResponse]
 
 
 class SecurityHeaders(MiddlewareMixin):
-    """Add security headers; outermost, so that error responses get them, too."""
+    """Add security headers. This middleware is outermost, so errors get them, too."""
 
     def __init__(self, get_response: Handler) -> None:
         super().__init__(get_response)
@@ -72,13 +72,13 @@ def _answering(
 
 @_answering
 def health(request: HttpRequest) -> HttpResponse | None:
-    """Answer health checks and Prometheus, whose Host may be an IP address."""
+    """Answer health checks and Prometheus before Django checks their Host header."""
     if request.path == METRICS_PATH and status.may_read_metrics(request):
         return status.metrics_answer(request)
     if request.path != HEALTH_PATH:
         return None
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
-    if lifecycle and not lifecycle.answer_check():  # set by our own workers
+    if lifecycle and not lifecycle.answer_check():  # only our own workers set it
         return HttpResponse("stopping\n", "text/plain", status=503)
     lines = ["ok"]
     if lifecycle:
@@ -90,7 +90,7 @@ def health(request: HttpRequest) -> HttpResponse | None:
 def simple_cookies(request: HttpRequest) -> None:
     """Remove backslashes from cookies; ours contain none.
 
-    Before 3.11.10 and 3.12.6, Python needs quadratic time to parse a quoted value with
+    Python before 3.11.10 and 3.12.6 takes quadratic time to parse a quoted value with
     backslashes (CVE-2024-7592): 8 KB took 0.26 s, 56 KB 11 s.
     """
     cookies = request.META.get("HTTP_COOKIE", "")
@@ -109,7 +109,7 @@ def brand_files(request: HttpRequest) -> HttpResponse | None:
 
 
 class CountPages(MiddlewareMixin):
-    """Count pages by their status."""
+    """Count responses by status, but not those to health checks or static files."""
 
     def process_response(
         self, request: HttpRequest, response: HttpResponse

@@ -1,8 +1,8 @@
 """The tables: accounts, keys, usage, journal, unmatched requests, e-mail.
 
 `readback.api.data.store` reads and writes some of them with SQL, so it depends on their
-names. Rules that involve several rows are in the services. No column stores a key, a
-client's text or an unencrypted secret link.
+names. Rules that involve several rows are in the services. No column stores a key, the
+text of a request or an unencrypted secret link.
 """
 
 from datetime import datetime
@@ -30,7 +30,7 @@ def _text(length: int, **options: Any) -> "models.CharField[str, str]":
 
 
 class KeyState(models.TextChoices):
-    """The state of a key, whatever the state of its account."""
+    """A key's state, regardless of its account's state."""
 
     ACTIVE = "active", _("active")
     EXPIRED = "expired", _("expired")
@@ -134,7 +134,7 @@ class Key(models.Model):
 
     @property
     def renewed_expiry(self) -> datetime | None:
-        """When a new key with the lifetime of this one would expire."""
+        """When a new key with this key's lifetime would expire."""
         if self.expires_at is None:
             return None
         return timezone.now() + (self.expires_at - self.created_at)
@@ -152,7 +152,7 @@ class Key(models.Model):
 
 
 class Usage(models.Model):
-    """The number of requests of a key with one outcome, per endpoint and hour."""
+    """The number of a key's requests with the same endpoint and outcome in an hour."""
 
     key = models.ForeignKey(Key, models.CASCADE, related_name="usage", db_index=False)
     hour = models.DateTimeField()
@@ -171,7 +171,7 @@ class Usage(models.Model):
 
 
 class JournalEntry(models.Model):
-    """A request with a key, or several identical ones: the outcome, never the text."""
+    """The outcome of one or more identical requests with a key; never their text."""
 
     key = models.ForeignKey(Key, models.CASCADE, related_name="journal", db_index=False)
     accepted = models.BooleanField()
@@ -190,7 +190,7 @@ class JournalEntry(models.Model):
 
     class Meta:
         indexes = [
-            # For the newest accepted or refused rows of a key, and for deletions.
+            # To find a key's newest accepted or refused rows, and old rows to delete.
             models.Index(fields=["key", "accepted", "id"], name="cabinet_journal_last"),
             models.Index(fields=["at"], name="cabinet_journal_at"),
         ]
@@ -205,7 +205,7 @@ class JournalEntry(models.Model):
 
 
 class UnmatchedRequest(models.Model):
-    """Identical requests without an accepted key, kept as long as they are shown."""
+    """Identical requests without an accepted key, stored only while pages show them."""
 
     network = models.BinaryField(max_length=NETWORK_DIGEST_LENGTH)
     at = models.DateTimeField(db_index=True)
@@ -271,7 +271,7 @@ class AuditEntry(models.Model):
 
 
 class OutgoingMail(models.Model):
-    """An e-mail that has not been sent yet; its subject and texts are sealed."""
+    """An e-mail that has not been sent yet; its subject and body are encrypted."""
 
     # The path of the template, without "_subject.txt" or "_message.txt".
     template = models.CharField(max_length=60)
@@ -292,7 +292,7 @@ class OutgoingMail(models.Model):
 class MailOutcome(models.TextChoices):
     SENT = "sent"
     REFUSED = "refused"  # by the mail server, permanently
-    EXPIRED = "expired"  # too late to be useful
+    EXPIRED = "expired"  # too old to be useful, or no longer decryptable
 
 
 class MailTotal(models.Model):

@@ -1,6 +1,6 @@
 """The cabinet as a server: what its workers share, and what each of them runs.
 
-A worker accepts connections, has Django answer them (`serving/wsgi.py`), sends the
+A worker accepts connections, lets Django answer requests (`serving/wsgi.py`), sends the
 e-mails in the outbox, and stops without losing a request. Only workers import Django,
 so this module can be imported quickly.
 """
@@ -34,11 +34,10 @@ _MARGIN_SECONDS = 5
 # Per worker. Together with the database's files, this is below the usual limit of 1,024
 # open files.
 MAX_CONNECTIONS = 800
-# Other sites of the same domain may set large cookies.
+# Other sites on the same domain may set large cookies.
 _MAX_HEAD_BYTES = 32_768
 _MAX_HEAD_FIELDS = 100
-# More than Django accepts, so that Django refuses large forms, with one of our
-# pages.
+# Above Django's limit, so that Django refuses large forms with one of our pages.
 MAX_FORM_BYTES = 4 * 65_536
 _UNFINISHED_BYTES = 16 << 20
 

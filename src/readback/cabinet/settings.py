@@ -85,11 +85,11 @@ TEMPLATES = [
     },
 ]
 
-# The database, and the cache in it that all processes of the cabinet share
+# The database, and the cache in it, which all cabinet processes share
 
 DATABASES = {"default": databases.default(CONFIG)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# allauth counts attempts in the cache. In memory, every process would count alone.
+# allauth counts attempts in the cache. In memory, each process would count separately.
 CACHES = {
     "default": {
         "BACKEND": "readback.cabinet.accounts.attempts.CountCache",
@@ -125,19 +125,19 @@ ALLOWED_HOSTS = [_HOST]
 # http://localhost:8001. No site can have these names, so DNS rebinding is no danger.
 if CONFIG.cabinet_bind.accepts_loopback and not CONFIG.cabinet_url:
     ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
-# Behind an HTTPS proxy, Django receives HTTP, so a form's Origin would not match.
+# Behind an HTTPS proxy, Django receives HTTP; without this, it would refuse all forms.
 _PORT = f":{_CABINET.port}" if _CABINET.port else ""
 CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_HOST}{_PORT}"]
 if CONFIG.trusted_proxy_count:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# Our middleware sends the header; this setting is for `check --deploy`.
+# Our middleware sends the HSTS header; `check --deploy` looks for this setting.
 SECURE_HSTS_SECONDS = security_headers.HSTS_SECONDS if _HTTPS else 0
 # The proxy redirects to HTTPS. If Django did, a proxy that does not forward the scheme
-# would cause an endless redirect. W005 and W021 ask for HSTS on other hosts of the
-# domain, which the operator has to decide.
+# would cause an endless redirect. W005 and W021 ask for HSTS on subdomains and in
+# browsers' preload lists, which the operator has to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _HTTPS
-# Our scripts read no cookie; forms contain their token.
+# Our scripts do not read cookies; forms contain the CSRF token.
 CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -146,17 +146,17 @@ _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
-# A row contains a digest of the cookie, and data sealed with the secret key.
+# A session's row has a digest of the cookie, and data encrypted with the secret key.
 SESSION_ENGINE = "readback.cabinet.storage.sealing"
 SESSION_SERIALIZER = "readback.cabinet.storage.sealing.SealedSerializer"
-# A message may contain an e-mail address, so it is kept on the server.
+# A message may contain an e-mail address, so it is not stored in a cookie.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
-# A session ends two days after its last use and two weeks after the login.
+# A session ends two days after its last use, and at most two weeks after the login.
 SESSION_COOKIE_AGE = 2 * 24 * 3600
 SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
-# The largest form field is the text of a test; Django's default is 40 times larger.
+# The largest form field is the text of a key test; Django's default is 40 times larger.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
-# The largest form is a list of rows for operators. The time that Django takes for a
+# The form with the most fields is an operators' list. The time that Django takes for a
 # multipart form grows faster than the number of its parts.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 
@@ -206,9 +206,9 @@ ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
 # chooses (key), usually the requested account.
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
-    # Wrong passwords: per network, and per network and account, so that no one
-    # elsewhere can lock the owner out. Wrong second-factor codes: per account; three
-    # of a million codes are valid at a time.
+    # Wrong passwords: per network, and per network and account, so that no one on
+    # another network can lock the owner out. Wrong second-factor codes: per account;
+    # three of a million codes are valid at a time.
     "login_failed": "10/m/ip,5/5m/key,100/d/key",
     "signup": "20/m/ip",
     "confirm_email": "1/3m/key",
@@ -218,8 +218,8 @@ ACCOUNT_RATE_LIMITS = {
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
     "download_data": "2/m/user",
-    # E-mails that a visitor asks for: from one sender to one mailbox, to one mailbox,
-    # and from one sender. It takes several senders to use up a mailbox's limit.
+    # E-mails that a visitor asks for: per sender and mailbox, per mailbox, and per
+    # sender. It takes several senders to use up a mailbox's limit.
     "mail_by_and_to": "6/h/key,20/d/key",
     "mail_to": "20/h/key,60/d/key",
     "mail_by_address": "60/h/ip,200/d/ip",
@@ -252,7 +252,7 @@ MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_RECOVERY_CODE_DIGITS = 16
 # Authenticator apps treat a colon as the end of the issuer.
 MFA_TOTP_ISSUER = f"{BRAND.name.replace(':', '')} ({_CABINET.hostname})"
-# Codes from the periods before and after are valid, too: clocks differ.
+# Clocks differ, so codes from the periods before and after are valid, too.
 MFA_TOTP_TOLERANCE = 1
 # Otherwise, allauth does not let an account with a second factor change its address.
 # In the cabinet, an unconfirmed address identifies no account.
@@ -273,7 +273,7 @@ LOGGING["loggers"] |= {
     # Its lines contain the path, which is secret in links from e-mails. The view for
     # server errors logs the error instead.
     "django.request": {"level": "CRITICAL"},
-    # Caused by scanners: wrong host names, bodies that are too large.
+    # Scanners cause its errors, with wrong host names and bodies that are too large.
     "django.security": {"level": "CRITICAL"},
     # `security_log.enable` adds the handler.
     "readback.security": {"level": "INFO", "propagate": False},

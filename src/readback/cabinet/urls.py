@@ -1,4 +1,4 @@
-"""The URLs of the cabinet."""
+"""The cabinet's URLs."""
 
 from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt
@@ -37,7 +37,7 @@ _account = [
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),
     path("sessions/", account_pages.SessionsView.as_view(), name="usersessions_list"),
-    # allauth's list of passkeys: our list of second factors includes them.
+    # Our list of second factors replaces allauth's list of passkeys.
     path("second-factor/webauthn/", RedirectView.as_view(pattern_name="mfa_index")),
     path("second-factor/", include("allauth.mfa.urls")),
 ]
@@ -61,20 +61,20 @@ urlpatterns = [
     path("keys/", keys.key_list, name="keys"),
     path("keys/<int:key_id>/", include(_key)),
     path("docs/", include(_docs)),
-    # Programs rely on this path and on docs/errors (the API's Link header).
+    # Programs rely on this path, and the API's Link header points to docs/errors.
     path("address.json", public.address_json, name="address"),
     path("llms.txt", for_programs.llms_txt, name="llms_txt"),
     path("openapi.yaml", docs.openapi, name="openapi"),
     path("probe.pyz", public.probe, name="probe"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),
-    # Password managers look for the page here.
+    # Password managers look here for the page to change a password.
     path(
         ".well-known/change-password",
         RedirectView.as_view(pattern_name="account_change_password"),
     ),
     path("privacy", public.privacy, name="privacy"),
-    # A CSRF token would need a cookie on every page, and no page could be cached.
-    # Another site can change the language of a visitor, but nothing else.
+    # A CSRF token would need a cookie on every page, so no page could be cached.
+    # Without one, another site can change a visitor's language, but nothing else.
     path("language/", csrf_exempt(set_language), name="set_language"),
     path("account/", include(_account)),
     path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),
@@ -82,7 +82,7 @@ urlpatterns = [
     path("admin/", operator_site.urls),
 ]
 
-# allauth calls handler429. For other errors, Django's handlers use our templates.
+# allauth calls handler429. For 403 and 404, Django's own handlers use our templates.
 handler400 = "readback.cabinet.serving.errors.bad_request"
 handler429 = "readback.cabinet.serving.errors.too_many_requests"
 handler500 = "readback.cabinet.serving.errors.server_error"

@@ -36,8 +36,8 @@ class SignUpView(allauth_views.SignupView):
         # Count the e-mail whether or not the address has an account.
         count_mail(self.request, email)
         # Cleared so that every sign-up sends an e-mail and shows the same message.
-        # Not in the transaction, where this row and the account's could be locked in
-        # either order.
+        # Outside the transaction, because sign-ups that lock this row and the account's
+        # in different orders could deadlock.
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():
@@ -96,7 +96,7 @@ class SessionsView(ListUserSessionsView):
 
 @personal_form
 def log_in_again(request: AccountRequest) -> HttpResponse:
-    """Ask for a new login: the account has neither password nor second factor."""
+    """Ask for a new login, for an account that cannot reauthenticate in another way."""
     path = get_next_redirect_url(request) or reverse("account")
     if request.method == "POST":
         get_adapter().logout(request)

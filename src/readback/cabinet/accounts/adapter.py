@@ -1,6 +1,6 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
-The rules for form fields are in `forms.py`; what e-mails say is in `mail/rendering.py`.
+`forms.py` has the rules for form fields, and `mail/rendering.py` renders e-mails.
 """
 
 from datetime import timedelta
@@ -70,7 +70,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     def is_ajax(self, request: HttpRequest) -> bool:
         """Return whether allauth's script asks for the options of a passkey.
 
-        Everything else is answered with a page, whatever the headers say.
+        All other requests are answered with a page, whatever their headers say.
         """
         match = request.resolver_match
         return match is not None and match.url_name == "mfa_login_webauthn"
@@ -104,7 +104,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        """Count per account and network, so that no stranger locks the owner out."""
+        """Count per account and network, so that no stranger can lock the owner out."""
         return f"{visitors.network_of(request)} {credentials.get('email', '')}"
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -137,7 +137,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """If single sign-on is the only way, offer a new login, not the password."""
+        """Return the methods that the account can use, or else only a new login."""
         methods = super().get_reauthentication_methods(user)
         if provider_is_only_way():
             methods = [each for each in methods if each["id"] != "reauthenticate"]
@@ -172,7 +172,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             template_prefix, details = _FACTOR_NOTICES[template_prefix]
         request = allauth_context.request
         to = email or user.get_username()
-        # Not limited: whoever took over the account could use up the limit beforehand,
+        # Not limited: someone who took over the account could use up the limit first,
         # and the old address would not get this notice.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
         if is_limited and not outbox.allow_notice(request, to):

@@ -117,7 +117,7 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
 @personal_page
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
-    """Show the page; ask for the password now, not after a click on the download."""
+    """Show the page; require reauthentication now, not only for the download."""
     return render(request, "accounts/account_data.html")
 
 

@@ -1,7 +1,7 @@
 """The forms of the account pages: allauth's forms with our fields and labels.
 
-The rules for an e-mail address are in `NormalisedEmailField`, the rules for a password
-in the settings' validators. Nothing here sends e-mail.
+`NormalisedEmailField` checks e-mail addresses, and validators in the settings check
+passwords. Nothing here sends e-mail.
 
 Only `User.email` identifies an account, not a new address that its owner has not
 confirmed yet. With allauth's default, Mallory could claim Alice's address that way, so

@@ -1,7 +1,7 @@
-"""Our changes to allauth's OpenID Connect client: it checks more and stores nothing.
+"""Our changes to allauth's OpenID Connect client: check more, and store no tokens.
 
-Imported at the first login, because its libraries take 14 MB of memory. What we do with
-a person's identity is in `single_sign_on.py`.
+It is imported at the first login, because its libraries take 14 MB of memory.
+`single_sign_on.py` decides which account a person gets.
 """
 
 import io
@@ -33,7 +33,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         return provider_documents.configuration(self.provider_id)
 
     def get_callback_url(self, request: HttpRequest, app: Any) -> str:
-        # From the settings: a request's Host can be forged.
+        # Built from the settings, because a request's Host can be forged.
         return urljoin(f"{settings.CABINET_URL}/", CALLBACK_PATH)
 
     def parse_token(self, data: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
 class ProviderSession(Session):
     """Let allauth send requests with our own client, which limits size and time.
 
-    Settings of the machine are ignored: a ~/.netrc would replace the client secret.
+    The machine's settings are ignored: a ~/.netrc would replace the client secret.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class CabinetProvider(OpenIDConnectProvider):
     def extract_email_addresses(self, data: dict[str, Any]) -> list[EmailAddress]:
         """Return the address; it is verified only if the provider says so with `true`.
 
-        The standard requires a boolean. A provider that sends text may send "false".
+        The standard requires a boolean; a provider that sends strings may send "false".
         """
         email = data.get("email")
         if not isinstance(email, str):
@@ -133,7 +133,7 @@ def finish_login(request: HttpRequest) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """Return why a login failed; an exception's text may quote what was sent."""
+    """Return why a login failed, without quoting what the provider sent."""
     if isinstance(error, RequestException):
         return "its answer is not valid"
     if isinstance(error, OAuth2Error) and "id_token" in str(error):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from readback import keys
 from readback.contract import MODEL
 
-# The same keys in two layouts: some passwords are words typed in the wrong layout.
+# The same keys in two keyboard layouts: some passwords are typed in the wrong one.
 _SAME_KEYS = str.maketrans(
     "йцукенгшщзхъфывапролджэячсмитьбю", "qwertyuiop[]asdfghjkl;'zxcvbnm,."
 )
@@ -23,7 +23,7 @@ _REPEATED = re.compile(r"(.+?)\1+", re.DOTALL)
 # points. A year, or a word from this site or the person's address, scores nothing.
 _MIN_SCORE = 8
 _WORD_SCORE = 3
-# Only the beginning is judged: the time grows with the square of the length.
+# Only the beginning is judged, because the time grows with the square of the length.
 _LONGEST = 64
 
 

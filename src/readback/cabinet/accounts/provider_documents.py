@@ -19,21 +19,21 @@ from readback import __version__, http_client
 from readback.http_client import Answer, NoFreeSlot, Slots
 from readback.setting_values import is_loopback
 
-# How long a page waits for a request, including the lookup of the host name.
+# How long a page waits for the provider, including the lookup of the host name.
 TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
-# Of a process's eight threads, forms use at most four, and tests of keys two of these.
+# Of a process's eight threads, forms use at most four, two of them for key tests.
 # The form that starts a login waits only for the configuration. All other requests are
 # sent while the browser loads the page to which the provider redirects it.
 _for_forms = Slots(1)
 _for_pages = Slots(3)
 
-# For each issuer: its configuration, and when to read it again.
+# Each issuer's configuration, and when to read it again.
 _remembered: dict[str, tuple[dict[str, Any], float]] = {}
 
 
 class ProviderError(Exception):
-    """The provider cannot be used; the text says why, without quoting its answers."""
+    """The provider cannot be used; the message says why, but quotes no answer."""
 
 
 class ProviderBusyError(ProviderError):
@@ -94,7 +94,7 @@ def ask(
     except NoFreeSlot:
         raise ProviderBusyError("others are waiting for it") from None
     except (OSError, HTTPException, ValueError) as error:
-        # The message of an exception may quote what the provider sent.
+        # An exception's message may quote what the provider sent.
         kind = type(error).__name__
         raise ProviderError(f"{name} cannot be read: {kind}") from None
     if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:

@@ -1,4 +1,4 @@
-"""The second factor: our changes to allauth.mfa, which has the pages and flows.
+"""The second factor: our changes to allauth.mfa, which provides the pages.
 
 A code works only once. Secrets are encrypted with the secret key. This module also
 decides where passkeys work, and when operators need a second factor.

@@ -30,7 +30,7 @@ INVITATION_DAYS = 7
 
 
 def account_find(email: str) -> User | None:
-    # Only the lower-case form has an index; `iexact` would read all accounts.
+    # This uses the index on lower-case addresses; `iexact` would read all accounts.
     accounts = User.objects.alias(lowered=Lower("email"))
     found = accounts.filter(lowered=stored_form(email))
     # `first` would sort by id, for which PostgreSQL might read all accounts.
@@ -38,7 +38,7 @@ def account_find(email: str) -> User | None:
 
 
 def stored_form(email: str) -> str:
-    """Return an address in the stored form; empty if it is invalid."""
+    """Return an address in the stored form, or an empty string if it is invalid."""
     try:
         return normalise(email)
     except ValidationError:
@@ -70,7 +70,7 @@ def confirmed() -> Q:
 
 
 def accounts_with_state() -> QuerySet[User]:
-    """Return all accounts with `is_confirmed` and the number of their active keys."""
+    """Return all accounts, each with `is_confirmed` and its number of active keys."""
     active = Key.objects.filter(key_is_active(), owner=OuterRef("pk"))
     counted = active.values("owner").annotate(keys=Count("pk")).values("keys")
     return User.objects.annotate(

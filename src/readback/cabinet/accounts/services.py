@@ -142,7 +142,7 @@ def _check_operator_left(account: User) -> None:
 
 @transaction.atomic
 def account_set_operator(account: User, is_operator: bool) -> None:
-    """Grant or revoke the rights of an operator.
+    """Grant or revoke operator rights.
 
     Only commands do this, so the audit trail names the account itself as the operator.
     """
@@ -198,7 +198,7 @@ def account_discard_unused(email: str) -> bool:
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:
         return False
-    # Locked, so that no one can confirm the account while it is being deleted.
+    # Lock its addresses, so that no one can confirm one during the deletion.
     list(EmailAddress.objects.select_for_update().filter(user=account))
     if not selectors.account_is_unused(account):
         return False
@@ -228,7 +228,7 @@ def account_lock(account: User) -> User:
 
 
 def checked_name(name: str) -> str:
-    """Return the name for a key or passkey; empty if no character is visible."""
+    """Return the name for a key or passkey, or "" if it has no visible characters."""
     name = name.strip()
     visible = name.translate(_JOINERS).strip()
     if not visible:

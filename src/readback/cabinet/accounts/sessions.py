@@ -1,7 +1,7 @@
 """Where an account is logged in: one row of allauth's table for each session.
 
-allauth adds the row at login, and `middleware.py` updates it at most every few minutes.
-It contains only the network and the names of the browser and the operating system.
+allauth adds the row at login, and `middleware.py` updates it at most every ten minutes.
+About the client, it contains only the network, the browser and the operating system.
 Deleting the row in Django's own table ends a session.
 """
 
@@ -18,7 +18,7 @@ from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.client_address import shorten
 
-# The session key that stores the time of the login.
+# A session stores the time of the login under this name.
 SESSION_STARTED = "began"
 # A login ends the oldest sessions beyond this number. allauth reads all sessions of the
 # account, so without a limit each login of a script would be slower than the last.
@@ -50,7 +50,7 @@ _SYSTEMS = (
 
 @receiver(pre_save, sender=UserSession)
 def _shorten(instance: UserSession, **_: Any) -> None:
-    """Store only the network, because the page shows no more than that."""
+    """Store only what pages show: the network, the browser and the operating system."""
     # The pages show 0.0.0.0 as "unknown".
     instance.ip = shorten(instance.ip).replace(".x", ".0") or "0.0.0.0"
     if agent := instance.user_agent:

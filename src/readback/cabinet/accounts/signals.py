@@ -29,7 +29,7 @@ from readback.cabinet.serving import security_log
 
 @receiver(signals.user_signed_up)
 def _signed_up(user: User, **_: Any) -> None:
-    # After the commit, because the transaction of the sign-up can still fail.
+    # Logged after the commit, because the sign-up's transaction can still fail.
     notices.record("account_created", account=user.pk)
 
 
@@ -44,7 +44,7 @@ def _logged_in(user: User, **details: Any) -> None:
 
 @receiver(user_login_failed)
 def _login_failed(credentials: dict[str, Any], **_: Any) -> None:
-    # Known and unknown addresses take the same time: the query runs for both.
+    # The query runs for unknown addresses, too, so that both take the same time.
     account = selectors.account_find(credentials.get("email", ""))
     security_log.record("login_failed", account=account.pk if account else None)
 

@@ -74,7 +74,7 @@ def callback(request: HttpRequest) -> Any:
 def _failed(request: HttpRequest, error: ProviderError) -> HttpResponse:
     """Log the reason, and show that the provider failed.
 
-    Nothing is logged if too many requests are waiting, or anyone could fill the log.
+    Nothing is logged if too many requests wait: otherwise, anyone could fill the log.
     """
     is_busy = isinstance(error, ProviderBusyError)
     page = render(request, "accounts/provider_failed.html", {"is_busy": is_busy})
@@ -230,5 +230,5 @@ def account_disconnect(account: User) -> None:
 
 
 def no_passwords(request: HttpRequest) -> HttpResponse:
-    """Refuse any other login if single sign-on is the only way."""
+    """Return the page that refuses other logins if single sign-on is the only way."""
     return render(request, "accounts/no_passwords.html", status=HTTPStatus.FORBIDDEN)

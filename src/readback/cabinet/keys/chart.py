@@ -1,8 +1,7 @@
-"""The chart of a key's requests: converts counts to the coordinates of an SVG.
+"""Charts of requests: counts converted to the coordinates of an SVG.
 
 Accepted requests are drawn solid, refused ones hatched above them, and rehearsed ones
-as an outline on top, so that the chart is readable without colour. The template draws
-it.
+as an outline on top, so that a chart is readable without colour. Templates draw it.
 """
 
 from collections import Counter

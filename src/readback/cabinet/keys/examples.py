@@ -17,8 +17,8 @@ from readback.contract import MODEL
 
 FOLDER = Path(__file__).parent / "snippets"
 
-# In the order of the page. People save a program under the name of its file, which must
-# not hide the package that the program imports.
+# In the order of the page. People save a program under its file's name, which must not
+# hide the package that the program imports.
 NAMES = {
     "curl.sh": "curl",
     "openai_example.py": "Python: openai",
@@ -29,7 +29,7 @@ NAMES = {
     "fetch.mjs": "Node: fetch",
     "ai-sdk.mjs": "Node: Vercel AI SDK",
 }
-# On the page of a new key; docs/programs has all of them.
+# The page of a new key shows only these; docs/programs shows all of them.
 FIRST = ("curl.sh", "openai_example.py", "openai.mjs")
 
 

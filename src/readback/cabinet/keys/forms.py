@@ -25,7 +25,7 @@ REHEARSALS = (
     ("wait5", gettext_lazy("normal, after 5 seconds")),
     ("wait30", gettext_lazy("normal, after 30 seconds")),
 )
-# In hours; see LONGEST_OVERLAP.
+# In hours, at most LONGEST_OVERLAP.
 OVERLAPS = (
     ("0", gettext_lazy("now")),
     ("1", gettext_lazy("after 1 hour")),
@@ -74,7 +74,7 @@ class RenameForm(NoLabelSuffixForm, forms.Form):
 
 
 class RotationForm(forms.Form):
-    """When the old key stops working after a rotation."""
+    """Asks when the old key stops working after a rotation."""
 
     overlap = forms.TypedChoiceField(
         label=gettext_lazy("The old key ends"),

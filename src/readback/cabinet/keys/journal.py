@@ -1,8 +1,8 @@
 """The journal of a key as its owner reads it: with explanations.
 
-The explanation of a refused request has two parts: what it proves to work, and what to
-change in the program that sent it. Advice, sentences and the settings of programs are
-translated like all texts of the pages. The detail is always in English.
+The explanation of a refused request has two parts: what the request proves to work, and
+what to change in the program that sent it. Advice, sentences and programs' settings are
+translated like all text on the pages. The detail is always in English.
 """
 
 from collections.abc import Iterable
@@ -74,7 +74,6 @@ class ExplainedEntry(NamedTuple):
 
     @property
     def cannot_comply(self) -> bool:
-        """Whether the program cannot comply with the contract."""
         return any(each.is_impossible for each in self.changes)
 
     @property
@@ -133,7 +132,7 @@ def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
     found: dict[tuple[str, str, bool], list[str]] = {}
     for difference in ids:
         text = program.switch(difference) if program else ""
-        # For an empty text, gettext returns the header of the catalogue.
+        # For an empty string, gettext returns the catalogue's header.
         switch = _(text) if text else ""
         is_impossible = bool(program and program.cannot_remove(difference))
         key = (advice(difference), switch, is_impossible)
@@ -151,7 +150,7 @@ def advice(difference: str) -> str:
 
 
 def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
-    """Return the sentence of the refusal, unless its detail is in the same language."""
+    """Return the refusal's sentence, or "" on an English page that shows a detail."""
     is_english = (get_language() or "en").startswith("en")
     return "" if is_english and entry.detail else _(REFUSALS[entry.code].sentence)
 

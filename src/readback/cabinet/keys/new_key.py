@@ -29,7 +29,7 @@ from readback.cabinet.serving.visitors import (
 )
 from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
 
-# The session key that stores a new API key, and how long it is kept.
+# A session stores a new API key under this name, for at most this long.
 _NEW_KEY = "new-key-{}"
 _SHOWN_SECONDS = 300
 
@@ -37,7 +37,7 @@ _SHOWN_SECONDS = 300
 def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
     """Redirect to the key's page, so that a reload does not create another key.
 
-    Until that page is loaded, the key is in the session, which is stored sealed.
+    Until that page is loaded, the key is in the session, which is stored encrypted.
     """
     request.session[_NEW_KEY.format(new.key.pk)] = [new.text, time.time()]
     return redirect("new_key", key_id=new.key.pk)
@@ -92,7 +92,7 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
-    """Return the context for the latest request, or for unmatched requests if none."""
+    """Return the context for the latest request; if none, for unmatched requests."""
     latest = selectors.latest_request(key, preferably_not_of=send_test.PROGRAM)
     if latest is None:
         return {"key": key, **unmatched(request)}
@@ -126,7 +126,7 @@ def unmatched(request: HttpRequest) -> dict[str, object]:
 def live_part(
     request: HttpRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
-    """Return a part of a page for a poll; 204 if the browser has this version."""
+    """Return a part of a page for a poll, or 204 if the browser has this version."""
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     response = render(request, template, context)

@@ -1,4 +1,4 @@
-"""The pages of keys: the list, the page of each key, and its actions."""
+"""The key pages: the list, each key's page, and its actions."""
 
 from functools import partial
 
@@ -153,7 +153,7 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
         "has_filter": outcome or len(entries) > _ROWS_PER_PAGE,
         "journal_rows": JOURNAL_ROWS,
         "rows": rows,
-        # Called by the template: most polls find nothing new and render nothing.
+        # The template calls this, because most polls find nothing new to explain.
         "explained": partial(journal.explain_all, rows),
         "version": version_of(charts, [(entry.pk, entry.requests) for entry in rows]),
     }

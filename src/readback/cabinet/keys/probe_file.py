@@ -39,7 +39,7 @@ def content() -> bytes:
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in sorted(_files()):
-            entry = ZipInfo(name)  # with a fixed time
+            entry = ZipInfo(name)  # its timestamp is fixed
             entry.compress_type = ZIP_DEFLATED
             entry.create_system = _UNIX
             entry.external_attr = _READABLE_FILE

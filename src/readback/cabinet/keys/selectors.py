@@ -46,7 +46,7 @@ def key_replaced_by(new: Key) -> Key | None:
 
 
 def usage_of(key: Key, days: int) -> list[tuple[datetime, str, int]]:
-    """Return (hour, code, requests) of the last days, unsorted."""
+    """Return (hour, code, requests) for this number of days, unsorted."""
     start = timezone.now() - timedelta(days=days)
     usage = Usage.objects.filter(key=key, hour__gte=start)
     return list(usage.values_list("hour", "code").annotate(Sum("requests")))
@@ -68,7 +68,7 @@ def journal_of(key: Key, outcome: str = "") -> QuerySet[JournalEntry]:
 
 
 def latest_request(key: Key, *, preferably_not_of: str) -> JournalEntry | None:
-    """Return the newest row of the journal, if possible from another program."""
+    """Return the journal's newest row from another program, or else its newest row."""
     is_of_program = Q(user_agent__startswith=preferably_not_of)
     rows = journal_of(key).alias(is_of_program=is_of_program)
     return rows.order_by("is_of_program", "-at", "-id").first()

@@ -1,6 +1,6 @@
 """A test of a key: the cabinet sends a request to the API as a program would.
 
-It is sent only to the API's public address. The form is on the page of a new key, and
+The request goes to the API's public address. The form is on the page of a new key, and
 contains the key. Neither the key nor the text is stored anywhere.
 """
 
@@ -22,14 +22,14 @@ from readback.http_client import NoFreeSlot, Slots
 # The journal identifies the test by this name, which is also in programs.toml.
 PROGRAM = "Readback-cabinet"
 SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
-# In UTF-16 units, as browsers count them, of at most three bytes each. The form must
-# stay below DATA_UPLOAD_MAX_MEMORY_SIZE; the contract's limits are lower.
+# Browsers count UTF-16 units, each of at most three bytes in UTF-8. The form must stay
+# below DATA_UPLOAD_MAX_MEMORY_SIZE; the contract's limits are lower.
 MAX_TEXT_LENGTH = 16_000
 # Seconds from the connection to the last byte of the answer.
 SECONDS = 5.0
 # How much longer a page waits, because the host name has to be looked up, too.
 _GRACE_SECONDS = 1.0
-# Per process, which has eight threads for pages.
+# Per process, each of which has eight threads for pages.
 MAX_AT_ONCE = 2
 _SHOWN_CHARACTERS = 500
 _HIDDEN_KEY = "[key]"
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
     CHANGED = "changed"
     REFUSED = "refused"
     FAILED = "failed"  # no complete answer, or one that is not the API's
-    NOT_SENT = "not sent"  # too many from this account or address, or at the same time
+    NOT_SENT = "not sent"  # too many tests by this account or address, or at once
 
 
 class KeyTest(NamedTuple):
@@ -51,8 +51,8 @@ class KeyTest(NamedTuple):
     # None before the test.
     outcome: Outcome | None = None
     status: int = 0
-    # The text that came back, what the API says about its refusal, the beginning of an
-    # answer that is not the API's, or why there is none.
+    # Depending on the outcome: the text that came back, the detail of a refusal, the
+    # beginning of an answer that is not the API's, or why there is no answer.
     answer: str = ""
     # The row of the contract, if the answer is one of its refusals.
     refusal: Refusal | None = None

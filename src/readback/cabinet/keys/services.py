@@ -46,7 +46,7 @@ def key_create(
     notify: bool = True,
     text: str | None = None,
 ) -> NewKey:
-    """Create a key, with a pattern (`rehearsal`) if it is a rehearsal key."""
+    """Create a key; `rehearsal` is the pattern of a rehearsal key."""
     owner = _lock_for_new_key(owner)
     pattern = _checked_pattern(rehearsal)
     # Rotated keys have a limit of their own, in `key_rotate`.
@@ -79,7 +79,7 @@ def key_create_if_missing(
     explains_refusals: bool = False,
     rehearsal: str | None = None,
 ) -> tuple[Key, str | None]:
-    """Return the active key with this name, or a new one with its text.
+    """Return an active key with this name, or a new key and its text.
 
     A rotated key does not count, because it ends soon, nor does a key with another
     pattern. An existing key keeps its options.
@@ -165,7 +165,7 @@ def key_set_explanations(key: Key, explains_refusals: bool) -> None:
 
 
 def journal_clear(key: Key) -> None:
-    """Delete the journal of a key; its request counts stay."""
+    """Delete a key's journal, but keep its request counts."""
     JournalEntry.objects.filter(key=key).delete()
 
 

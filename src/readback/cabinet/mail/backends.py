@@ -1,7 +1,7 @@
 """How e-mails are sent: Django's mail settings, and a backend that prints e-mails.
 
-It decodes them, so that links can be clicked, and prints them to standard error,
-because the output of commands goes to standard output.
+The backend prints them decoded, so that links can be clicked, and to standard error,
+because commands print their own output to standard output.
 """
 
 import sys
@@ -18,12 +18,12 @@ from readback.setting_values import is_loopback
 
 _RULE = "-" * 72
 _PORTS = {"smtp": 25, "smtps": 465}
-# For connecting to an address of the server, and for each of its answers.
+# For each attempt to connect to one of the server's addresses, and for each answer.
 _TIMEOUT_SECONDS = 10
 
 
 def settings(smtp_url: str) -> dict[str, Any]:
-    """Return Django's EMAIL_… settings; without a server, e-mails are printed."""
+    """Return Django's EMAIL_… settings. Without a mail server, e-mails are printed."""
     if not smtp_url:
         return {"EMAIL_BACKEND": "readback.cabinet.mail.backends.TerminalBackend"}
     url = urlsplit(smtp_url)

@@ -30,7 +30,7 @@ _FIRST_VISIT = timedelta(minutes=15)
 IN_USE = timedelta(days=30)
 # The same for a rotated key, whose programs should have the new key by now.
 _ROTATED_IN_USE = timedelta(days=1)
-# How long before a key expires its owner is reminded, the last reminder first.
+# Owners are reminded this long before a key expires. The last reminder is listed first.
 REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
@@ -46,7 +46,7 @@ def notify(event: str, account: User, **details: str) -> None:
 
 
 def key_created(key: Key, *, notify: bool) -> None:
-    """Report a new key; on the pages, send no e-mail soon after the sign-up."""
+    """Report a new key, without an e-mail if a page creates it soon after sign-up."""
     record("key_created", account=key.owner_id, key=key.pk)
     is_first_visit = key.created_at - key.owner.date_joined < _FIRST_VISIT
     if notify and not (is_first_visit and context.request):
@@ -60,7 +60,7 @@ def key_revoked(key: Key) -> None:
 
 
 def key_rotated(old: Key, new: Key) -> None:
-    """Report a rotation: two lines in the log, and one e-mail."""
+    """Report a rotation with two lines in the log and one e-mail."""
     record("key_created", account=new.owner_id, key=new.pk)
     record("key_rotated", account=old.owner_id, key=old.pk)
     ends = _moment(old.expires_at) if old.is_active else ""
@@ -91,7 +91,7 @@ def _mail(name: str, owner: User, details: dict[str, str]) -> None:
 def add_due_reminders() -> None:
     """Add due reminders to the outbox, each in its own transaction.
 
-    Last reminders come first, because they replace earlier ones after an outage.
+    Last reminders come first: after an outage, they are sent instead of earlier ones.
     """
     now = timezone.now()
     ends = timedelta()
@@ -103,7 +103,7 @@ def add_due_reminders() -> None:
 
 @transaction.atomic
 def _remind(key: Key, ends: timedelta, now: datetime) -> None:
-    """Tell the owner that a key in use will expire, unless another sender has."""
+    """Remind the owner that a key expires, unless another sender has done so."""
     unchanged = Key.objects.filter(
         pk=key.pk,
         reminded_at=key.reminded_at,

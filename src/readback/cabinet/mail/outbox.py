@@ -1,14 +1,14 @@
 """The outbox: e-mails that wait in the database, and the thread that sends them.
 
-Each worker of the cabinet has a sender, on any number of machines. A sender claims an
-e-mail by moving its due time into the future; if it dies, the e-mail becomes due again.
-From time to time it also does the periodic work of its caller, such as adding
-reminders. Subject and texts are rendered when an e-mail is added, and stored sealed,
-because a link to set a password is as good as the password.
+Each cabinet worker has a sender, on any number of machines. A sender claims an e-mail
+by moving its due time into the future; if the sender dies, the e-mail becomes due
+again. From time to time, a sender also does other work, such as adding reminders. The
+subject and the body are rendered when an e-mail is added, and stored encrypted, because
+a link to set a password is as good as the password.
 
 E-mails are limited per mailbox, per sender, and per sender and mailbox. Those that
-anyone can ask for are counted apart from notices to an account's owner: otherwise, a
-stranger who asks for many could prevent a notice. The counts do not depend on whether
+anyone can request are counted separately from notices to an account's owner: otherwise,
+a stranger who requests many could prevent a notice. The counts do not depend on whether
 an account exists. The limits are in the settings.
 """
 
@@ -35,7 +35,7 @@ from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.visitors import network_of
 from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 
-# Templates that code refers to.
+# Templates that the code refers to.
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
@@ -51,9 +51,9 @@ CLAIM_TIME = timedelta(seconds=60)
 
 # How often to look for e-mails that are new, or due again.
 POLL_SECONDS = 0.5
-# How often to look for keys that expire soon, and for what has expired.
+# How often to look for keys that expire soon, and for expired sessions to delete.
 _PERIOD_SECONDS = 300.0
-# The longest pause before an e-mail or a failed mail server is tried again.
+# The longest pauses before an e-mail and a failed mail server are tried again.
 _LONGEST_DELAY_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 60.0
 # How long a shutdown waits for an e-mail that is being sent.
@@ -75,7 +75,7 @@ def add(
     """Add an e-mail, as part of the current transaction if there is one.
 
     The default language is the account's, or else the current page's. Without a link,
-    its button leads to the page that suits the template.
+    the e-mail's button opens the page of the template's action.
     """
     if account:
         language = language or account.language
@@ -159,7 +159,7 @@ def allow_notice(request: HttpRequest | None, address: str) -> bool:
 
 
 def mailbox(address: str) -> str:
-    """Return what all addresses of a mailbox have in common.
+    """Return the address without its tag, so that each mailbox is counted only once.
 
     Most providers deliver alice+anything@example.org to alice@example.org.
     """
@@ -168,7 +168,7 @@ def mailbox(address: str) -> str:
 
 
 class Sender(Thread):
-    """Sends due e-mails, one at a time. While the mail server fails, it pauses."""
+    """Sends due e-mails one at a time; pauses while the mail server fails."""
 
     def __init__(self, *periodic: Callable[[], None]) -> None:
         super().__init__(name="mail-sender", daemon=True)
@@ -201,7 +201,7 @@ class Sender(Thread):
                 self._send(mail)
         except OSError as error:  # includes the exceptions of smtplib
             if not self._failures:
-                # The exception's text may contain an address.
+                # The exception's message may contain an address.
                 reason = f"The mail server failed: {type(error).__name__}."
                 _log.error("Mails wait in the outbox. %s", reason)
             self._failures += 1
@@ -218,7 +218,7 @@ class Sender(Thread):
         """Do the periodic work, such as adding reminders, if it is due."""
         now = time.monotonic()
         if now >= self._next_work:
-            # Set first, so that failing work does not stop e-mails.
+            # Set before the work, so that work that fails does not stop e-mails.
             self._next_work = now + _PERIOD_SECONDS
             for work in self._periodic:
                 work()
@@ -233,7 +233,7 @@ class Sender(Thread):
             reason = "it was sealed with another READBACK_SECRET_KEY"
             _drop(mail, MailOutcome.EXPIRED, reason)
             return
-        # Out-of-office replies are not sent to such e-mails (RFC 3834).
+        # Prevents out-of-office replies (RFC 3834).
         headers = {"Auto-Submitted": "auto-generated"}
         message = EmailMultiAlternatives(
             subject, text, to=[mail.address], headers=headers
@@ -271,7 +271,7 @@ def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
 
 
 def _delay(failures: int, longest: float) -> float:
-    """Return 1, 2, 4, … seconds up to the longest, each shortened by up to half."""
-    # Without the limit of 20, the power would overflow after days. The random part
-    # keeps senders that failed together from retrying together.
+    """Return 1, 2, 4, … seconds, up to `longest`, randomly shortened by up to half."""
+    # Without the limit of 20, the power would overflow in a long outage. The random
+    # part keeps senders that failed together from retrying together.
     return min(2.0 ** min(failures - 1, 20), longest) * random.uniform(0.5, 1)

@@ -70,7 +70,7 @@ ACTIONS = {
 def render(
     template: str, address: str, language: str, details: Mapping[str, str], link: str
 ) -> RenderedMail:
-    """Return the e-mail; without a link, its button opens the page of its action."""
+    """Return the e-mail. Without a link, its button opens the page of its action."""
     action = ACTIONS.get(template.removeprefix(_FOLDER))
     if action and not link:
         key = {"key_id": details["key_id"]} if action.view == "key" else {}
@@ -99,7 +99,7 @@ def render(
 
 
 def _text_of(template: str, context: dict[str, Any]) -> str:
-    """Render plain text, in which nothing is escaped."""
+    """Render a template as plain text, without escaping."""
     plain = Context(context, autoescape=False)
     return Engine.get_default().get_template(template).render(plain).strip()
 

@@ -180,7 +180,7 @@ class AccountAdmin(ReadOnlyAdmin):
             context |= {"invited": invited, "left_out": left_out, "form": InviteForm()}
         return TemplateResponse(request, "operators/invite.html", context)
 
-    # One transaction each: a thousand in one would block SQLite's other writers.
+    # One transaction per person: one for a thousand would block SQLite's other writers.
     @transaction.atomic
     def _invite(self, request: HttpRequest, email: str) -> None:
         by = cast(User, request.user)
@@ -189,7 +189,7 @@ class AccountAdmin(ReadOnlyAdmin):
         account_services.audit_record(by, account, change)
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
-        """Show everything about an account on one page, with all operations."""
+        """Show an account on one page, with the operations that apply to it."""
         account = self.get_object(request, unquote(object_id))
         if account is None:
             raise Http404
@@ -239,7 +239,7 @@ class KeyAdmin(ReadOnlyAdmin):
     }
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
-        """Redirect to the owner's page, which has all keys of the account."""
+        """Redirect to the owner's page, which lists the account's newest keys."""
         key = self.get_object(request, unquote(object_id))
         if key is None:
             raise Http404

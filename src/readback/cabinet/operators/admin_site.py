@@ -46,7 +46,7 @@ class OperatorSite(admin.AdminSite):
         return redirect("admin:index")
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Return whether an operator is logged in, with a second factor if needed."""
+        """Return whether an operator is logged in, with a second factor if required."""
         is_allowed = super().has_permission(request)
         return is_allowed and not second_factor.lacks_second_factor(request)
 
@@ -85,7 +85,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
     The newest rows come first. Lists cannot be sorted in another way, so that a page
-    reads only the rows that it shows, and counts the others. All changes are
+    reads only the rows that it shows; it counts the others. All changes are
     `operations`, which need a recent login.
     """
 
@@ -113,7 +113,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def change_view(self, *_: Any, **__: Any) -> Any:
         raise Http404
 
-    # Instead of Django's history, there is the audit trail.
+    # The audit trail replaces Django's history.
     history_view = change_view
 
     @method_decorator(reauthentication_required(allow_get=True))
@@ -168,12 +168,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         Report which rows could not be changed, and why.
         """
         changed = 0
-        # A list, because a change may remove a row from the query.
+        # Read all rows now, because a change may remove a row from the query's result.
         selected = list(rows)
         for row in selected:
             try:
                 with transaction.atomic():
-                    # Before the change, because a deleted row has no id.
+                    # Recorded before the change, because a deleted row has no id.
                     by = cast(User, request.user)
                     audit_record(by, row, operation.message)
                     operation.service(row)
@@ -210,7 +210,7 @@ def _active_within(period: timedelta) -> Q:
 
 
 def _inactive_for(period: timedelta) -> Q:
-    """Select accounts that are older than this period and were not used in it."""
+    """Select older accounts with no login, request or new key in this period."""
     start = timezone.now() - period
     new_key = Key.objects.filter(owner=OuterRef("pk"), created_at__gte=start)
     return Q(date_joined__lt=start) & ~_active_within(period) & ~Q(Exists(new_key))

@@ -1,8 +1,8 @@
 """The operators' overview, which is the index of the admin: figures of the service.
 
-Nothing here writes, and no figure shows an address, a key's name or anything that a
-client sent. Counting a million rows takes a noticeable part of a second, so the figures
-are cached for a minute.
+No figure shows an address, a key's name or anything that a client sent. Counting a
+million rows takes a noticeable part of a second, so the figures are cached for a
+minute.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ CACHE_SECONDS = 60
 _DAY = timedelta(days=1)
 _WEEK = timedelta(days=7)
 _MONTH = timedelta(days=30)
-# The chart begins at midnight in UTC.
+# The chart shows 30 days in UTC; one more covers the start of the first day.
 _CHART_PERIOD = timedelta(days=31)
 
 
@@ -83,7 +83,7 @@ def _keys(now: datetime) -> dict[str, int]:
 
 
 def _refusals(usage: list[chart.Count], month: datetime) -> list[tuple[str, int]]:
-    """Return each code with its requests in the period of the second chart."""
+    """Return each refusal's code and its number of requests in the 30-day chart."""
     counts: Counter[str] = Counter()
     for hour, code, requests in usage:
         if code not in ("", REHEARSED) and hour >= month:

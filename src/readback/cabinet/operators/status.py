@@ -69,8 +69,8 @@ def metrics_answer(request: HttpRequest) -> HttpResponse:
 def may_read_metrics(request: HttpRequest) -> bool:
     """Return whether the request has the token from the settings.
 
-    The address of a client proves nothing: a proxy on the same machine forwards public
-    requests.
+    A client's address proves nothing, because a proxy on the same machine forwards
+    public requests.
     """
     token: str = settings.CONFIG.metrics_token
     given = request.headers.get("Authorization", "")

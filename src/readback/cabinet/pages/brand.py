@@ -26,7 +26,7 @@ _FORMS: dict[str, type] = {
     "links": dict,
 }
 _LINK_STARTS = ("https://", "http://", "mailto:")
-# SVG pictures usually contain styles, and may do nothing else when opened directly.
+# SVG pictures usually contain styles. If opened directly, they may do nothing else.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
@@ -84,7 +84,7 @@ class Brand:
 
     @cached_property
     def files(self) -> dict[str, BrandFile]:
-        """Every served path with its file."""
+        """The files, by the paths at which they are served."""
         own = (self.logo, self.logo_dark, self.favicon, self.stylesheet)
         files = {file.path: file for file in own if file}
         if self.favicon:  # programs request it under this name
@@ -117,7 +117,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         picture = BrandFile(f"/brand/{path.name}", _TYPES[suffix], path.read_bytes())
         return {path.stem.replace("-", "_"): picture}
     if path.name.endswith((".en.md", ".ru.md")):
-        # Version 1.0.0 served such pages, and the law may require some of them.
+        # Version 1.0.0 served such pages. The law may require some: report them.
         raise ValueError(f"it is not shown; link to such a page in [links] of {TEXTS}")
     if path.name != TEXTS:
         return {}

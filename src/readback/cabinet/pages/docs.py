@@ -83,7 +83,7 @@ def names() -> set[str]:
 
 def source(name: str, language: str) -> tuple[str, str]:
     """Return a page's Markdown and its language: English if it is not translated."""
-    if name == "errors":  # docs/errors.md is its English version
+    if name == "errors":  # docs/errors.md is the English version
         return render_to_string("pages/errors.txt", {"refusals": REFUSALS}), language
     path = FOLDER / language / f"{name}.md"
     if not path.is_file():
@@ -108,7 +108,7 @@ def _findings(language: str) -> list[tuple[str, list[dict[str, object]]]]:
     """Return the findings by topic: the first word of their ids."""
 
     def shown(row: Template) -> dict[str, object]:
-        # In Markdown, with dots where a report shows a value.
+        # Written in Markdown, with dots where a report shows a value.
         sentence, hint = (
             _PLACE_OR_MARKUP.sub(lambda at: "*…*" if at[1] else f"\\{at[0]}", text)
             for text in row.texts[language]
@@ -134,7 +134,7 @@ def load(name: str, language: str) -> DocPage:
 
 
 def render_markdown(text: str, language: str) -> DocPage:
-    # Importing it takes 0.03 s, which would delay every startup.
+    # Importing the parser takes 0.03 s, which would delay every startup.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -244,13 +244,13 @@ def snippets(name: str) -> list[examples.Snippet]:
 
 
 def name_alternate(response: HttpResponse, path: str, media_type: str) -> None:
-    """Add a link to the same page in another form (RFC 8288)."""
+    """Add a Link header for the same page in another format (RFC 8288)."""
     link = f'<{settings.CABINET_URL}{path}>; rel="alternate"; type="{media_type}"'
     response["Link"] = link
 
 
 def cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Let caches keep a page for visitors without cookies; it is the same for all."""
+    """Let caches keep pages for visitors without cookies, who all get the same page."""
     if not request.COOKIES:
         response["Cache-Control"] = "public, max-age=60"
     return response
@@ -258,7 +258,7 @@ def cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 @require_safe
 def report_schema(request: HttpRequest) -> HttpResponse:
-    """Return the schema of the probe's report, to which its page links."""
+    """Return the JSON schema of probe reports; the documentation links to it."""
     schema = (FOLDER / "probe-report.schema.json").read_bytes()
     return HttpResponse(schema, "application/schema+json")
 
@@ -267,7 +267,7 @@ def reader_language() -> str:
     return get_language() or "en"
 
 
-# Caches must revalidate it each time, because the address may change.
+# Caches must revalidate it each time, because the addresses in it may change.
 @require_safe
 @cache_control(no_cache=True)
 @conditional_page
@@ -277,7 +277,7 @@ def openapi(request: HttpRequest) -> HttpResponse:
         _IN_FILE.effective_cabinet_url: settings.CABINET_URL,
     }
     # A URI contains no quote, backslash or line break, so it cannot break the YAML.
-    # All in one pass, because a new address may contain an old one.
+    # One pass replaces all addresses, because a new one may contain an old one.
     addresses = "|".join(map(re.escape, own))
     text = (FOLDER / "openapi.yaml").read_text(encoding="utf-8")
     text = re.sub(addresses, lambda found: iri_to_uri(own[found[0]]), text)

@@ -22,7 +22,7 @@ from readback.cabinet.pages import docs
 
 # RFC 7763 §2 requires the charset.
 _MARKDOWN = "text/markdown; charset=utf-8"
-# Comments and pictures.
+# Comments and images, which programs do not need.
 _UNSEEN = re.compile(r"^(?:\[//\]: # .*|!\[.*\]\(.*\))\n\n?", re.M)
 _TARGET = re.compile(r"(?<=\]\()(?!#)[^)\s]+(?=\))")
 # A row of a table in the index: a page, and what it is about.

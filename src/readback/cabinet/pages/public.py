@@ -18,10 +18,10 @@ from readback import contract
 from readback.cabinet.keys import probe_file
 from readback.cabinet.mail import outbox
 
-# It has characters of one, two and three bytes, which a wrong encoding would corrupt.
+# Has characters of one, two and three bytes, so that a wrong encoding would show.
 _MESSAGE = "Ready to copy? Да ✓"
 _DAY = 24 * 3600
-# RFC 9116 recommends less than a year.
+# RFC 9116 recommends that the file expires in less than a year.
 _SECURITY_DAYS = 180
 
 
@@ -71,10 +71,10 @@ def address_json(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """Say where to report a vulnerability (RFC 9116), if the operator has set it."""
+    """Say where to report a vulnerability (RFC 9116), if a contact has been set."""
     if not settings.CONFIG.contact:
         raise Http404
-    # Rounded to the hour, so that the answer changes only once an hour.
+    # Rounded down, so that the answer changes only once an hour.
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     expires = now + timedelta(days=_SECURITY_DAYS)
     fields = {
@@ -88,7 +88,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     return HttpResponse("".join(lines), "text/plain; charset=utf-8")
 
 
-# Caches must revalidate it, so that the file matches the checksum on the page.
+# Caches must revalidate the probe, so that it matches the checksum on the page.
 @require_safe
 @cache_control(no_cache=True)
 @etag(lambda request: f'"{probe_file.checksum()}"')

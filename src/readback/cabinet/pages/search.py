@@ -1,12 +1,12 @@
-"""The search of the documentation, made for pasted error messages.
+"""The search in the documentation, designed for pasted error messages.
 
-A result is a section of a page, as `search_index.py` collects them.
+Each result is a section of a page; `search_index.py` collects the sections.
 
 Sections whose message is in the query come first. The longest message is the most
 certain; a status and the name of an exception are less certain, and a message in
 “quotation marks”, which many causes share, is the least certain. Then come the sections
-that share words with the query; rare words count more. If no section has half of the
-words of an error, advice on how to find its cause comes first.
+that share words with the query; rare words count more. If no section has half of
+an error's words, advice on how to find its cause comes first.
 """
 
 import re
@@ -44,7 +44,7 @@ _LEAST_RELATIVE = 0.5
 _NO_REASON = " cannot connect "
 _HEADING_LENGTH = 100
 
-# Words in nearly every question count only if the query has no others.
+# Words that occur in nearly every question count only if the query has no others.
 _WIDE_WORDS = stems("""
 bot connect connection does doesn error errors exception failed help issue occurred
 openai please problem program server work working works wrong
@@ -85,7 +85,7 @@ _GENERIC = re.compile(r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+) ")
 
 
 class SearchHit(NamedTuple):
-    """A section with the sentence that fits the query best."""
+    """A section, and its sentence that matches the query best."""
 
     section: DocSection
     heading: str
@@ -96,7 +96,7 @@ class SearchHit(NamedTuple):
 @csrf_exempt  # a search changes nothing
 @require_http_methods(["GET", "HEAD", "POST"])
 def docs_index(request: HttpRequest) -> HttpResponse:
-    if request.method == "POST":  # a traceback is too long for an address
+    if request.method == "POST":  # a traceback is too long for a URL
         query = urlencode({"q": essence(request.POST.get("q", ""))})
         return redirect(f"{docs.path_of(INDEX)}?{query}")
     language = reader_language()
@@ -118,13 +118,13 @@ def essence(pasted: str) -> str:
     text, frames = _FRAME.subn("\n", pasted)
     text = re.sub(r"\s*\n\s*", "\n", text).strip()
     if frames or len(text) > _MAX_QUERY:
-        # The last lines contain the message, unless a library hides it behind its own.
+        # The message is at the end, unless a library hides it behind its own message.
         text = "\n".join(dict.fromkeys([*_EXCEPTION.findall(text), text[-300:]]))
     return text[-_MAX_QUERY:]
 
 
 def search(query: str, language: str) -> list[SearchHit]:
-    """Return the sections that fit a query, the best one first."""
+    """Return the sections that match a query, the best one first."""
     index = search_index(language)
     words = stems(query)
     worth = {word: _worth(word, index) for word in words - _WIDE_WORDS or words}
@@ -140,7 +140,7 @@ def search(query: str, language: str) -> list[SearchHit]:
             # If two sections have the same name, the symptom comes first.
             length = len(name) + 0.5 * index.sections[number].is_symptom
             lengths[number] = max(length, lengths.get(number, 0.0))
-    # After a certain match, sections that only share words are not shown.
+    # If a match is certain, sections that only share words are not shown.
     least = _LEAST_RELATIVE * best if names <= index.vague_names else inf
     found = [n for n, score in scores.items() if score >= least]
     ranked = sorted(
@@ -190,7 +190,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
 
 
 def _worth(word: str, index: SearchIndex) -> float:
-    """Return the weight of a word: high if rare, low if no page has it."""
+    """Return a word's weight: high if it is rare, low if it is common or unknown."""
     known = index.words.get(word)
     return log(1 + len(index.sections) / len(known)) if known else 1.0
 
@@ -205,6 +205,6 @@ def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
     sentences = [each for block in blocks for each in _SENTENCES.split(block)]
     url = reverse("docs_page", args=[section.page]) + section.anchor
     heading = shorten(section.heading, _HEADING_LENGTH, placeholder=" …")
-    # A row is short, and its cause and fix belong together.
+    # A symptom's row is short, and its cause and fix belong together.
     line = plain(section.text) if section.is_symptom else max(sentences, key=value)
     return SearchHit(section, heading, line, url)

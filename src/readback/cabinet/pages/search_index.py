@@ -1,8 +1,8 @@
-"""What the search of the documentation knows: sections, words and messages.
+"""The search index of the documentation: sections, words and messages.
 
 Each heading of a page begins a section. Each row of the symptoms page is also a section
 and leads to the place that its link names. Each setting and each row of a table of
-messages is a section, too. `messages.toml` has more messages than the pages show.
+messages is a section, too. `messages.toml` adds messages that the pages do not show.
 """
 
 import re
@@ -16,7 +16,7 @@ from readback.cabinet.pages import docs
 from readback.cabinet.pages.docs import INDEX, SETTING, anchor, source
 from readback.contract import REFUSALS
 
-# How much more a word counts in a heading than in a text.
+# How much more a word counts in a heading than in the body.
 _IN_HEADING = 2.0
 _STEM_LENGTH = 7
 _SYMPTOMS = "symptoms"
@@ -24,10 +24,10 @@ _FINDINGS = "findings"
 _PROGRAMS = "programs"
 _ERRORS = "errors"
 _WITH_MESSAGES = {"connect", "messages"}
-# The heading in the index above the pages for hosts.
+# The index lists the pages for operators below this heading.
 _FOR_HOSTS = "\n## I host it"
-# Most people who search connect a program, so pages for hosts count less. So do the
-# findings, which people find by their ids, and the programs, which they find by name.
+# Most people who search are connecting a program, so pages for operators count less. So
+# do findings, which people find by their ids, and programs, which they find by name.
 _WEIGHT_OF_OTHERS = 0.6
 
 # Words that only ask a question or join others say nothing about the subject.
@@ -54,7 +54,7 @@ _MESSAGES_ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.M)
 _MESSAGE = re.compile("`([^`]+)`")
 _QUOTED = re.compile("[“«]([^”»]+)[”»]")
 _MORE_MESSAGES = Path(__file__).with_name("messages.toml")
-# In a message, this stands for words that differ.
+# In a message, this stands for words that vary.
 _GAP = "…"
 # Words further apart belong to different sentences or to a log around the message.
 _FEW_WORDS = " (?:.{1,80} )?"
@@ -67,7 +67,7 @@ class DocSection(NamedTuple):
     anchor: str
     text: str
     names: tuple[str, ...] = ()
-    """What certainly leads here: a code, a setting, or the messages of a symptom."""
+    """Words that certainly lead here: a code, a setting, or a symptom's messages."""
     vague_names: tuple[str, ...] = ()
     """Messages that lead here only if the query contains nothing more precise."""
     is_symptom: bool = False
@@ -175,7 +175,7 @@ def _shown_for(code: str) -> Iterator[str]:
 def stems(text: str) -> set[str]:
     """Return the words of a text without their endings.
 
-    A compound such as `ConnectTimeout` is also two words.
+    A compound such as `ConnectTimeout` also counts as two words.
     """
     text = text.replace("ё", "е")
     words = re.findall(r"[^\W_]+", f"{text} {INNER_WORD.sub(' ', text)}".casefold())

@@ -1,4 +1,4 @@
-"""Serving requests: the worker, visitors, headers, error pages and the security log.
+"""Serving requests: the handler, visitors, headers, error pages and the security log.
 
-Nothing here knows what a key is for.
+Nothing here reads or changes keys.
 """

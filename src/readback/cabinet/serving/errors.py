@@ -18,12 +18,12 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 _log = logging.getLogger("readback.cabinet.errors")
-# The window of all limits that allauth itself applies; a test checks this.
+# The window of all rate limits that allauth itself applies; a test checks this.
 ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
 # The shorter window of the e-mail limits; the longer one is a day.
 MAIL_MINUTES = 60
-# An outage is logged this often, however many requests fail.
+# An outage is logged at most this often, however many requests fail.
 _LOG_SECONDS = 60.0
 
 _logged_at = float("-inf")
@@ -32,7 +32,7 @@ _logged_at = float("-inf")
 def too_many_requests(
     request: HttpRequest, minutes: int = ALLAUTH_MINUTES
 ) -> HttpResponse:
-    """Say when to try again; allauth calls this with only a request."""
+    """Say when to try again; allauth passes only the request."""
     hours = ceil(minutes / 60) if minutes >= 60 else 0
     context = {"minutes": minutes, "hours": hours}
     status = HTTPStatus.TOO_MANY_REQUESTS

@@ -1,13 +1,13 @@
-"""The security headers of every answer, including those that Django never sees.
+"""The security headers of every answer, including those that Django does not create.
 
-Nothing here imports Django: the server refuses some requests by itself.
+Nothing here imports Django, because the server refuses some requests without it.
 """
 
 from readback.config import Config
 
 HSTS_SECONDS = 31_536_000
 
-# Only our own files are loaded, and nothing inline, so injected markup has no effect.
+# Browsers load only our own files, and nothing inline, so injected scripts do not run.
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'; "

@@ -1,4 +1,4 @@
-"""The security log: one line of JSON for each event relevant to security.
+"""The security log: one line of JSON for each security event.
 
 A line contains the ids of the account and the key, and the client's network address. It
 never contains an e-mail address, the name of a key, a password, a link or a key: what
@@ -6,7 +6,7 @@ people type into the wrong field must not end up here.
 
 READBACK_SECURITY_LOG says where the lines go. Without it, servers write to standard
 error, and commands write no lines. Lines that cannot be written go to standard error.
-No page waits for them.
+No page waits for a line to be written.
 """
 
 import json
@@ -34,7 +34,7 @@ _command = ""
 
 
 def record(event: str, *, account: int | None = None, key: int | None = None) -> None:
-    """Write a line; the account and the address are taken from the current request."""
+    """Write a line; `by` and `ip` are taken from the current request."""
     request: HttpRequest | None = context.request
     # The account that is logged in; commands have none.
     actor = getattr(request, "user", None)
@@ -53,7 +53,7 @@ def record(event: str, *, account: int | None = None, key: int | None = None) ->
 
 
 def enable(config: Config, command: str = "") -> None:
-    """Start writing the log; in a command, do so only if the setting names a place.
+    """Start writing the log. For a command, do so only if READBACK_SECURITY_LOG is set.
 
     The command is what the operator typed, such as "readback account deactivate".
     """
@@ -104,5 +104,5 @@ class _Syslog(_ElseStandardError, SysLogHandler):
     append_nul = False
 
     def __init__(self, address: str | tuple[str, int]) -> None:
-        with suppress(OSError):  # each line tries again to connect
+        with suppress(OSError):  # each line tries to connect again
             super().__init__(address, SysLogHandler.LOG_AUTHPRIV)

@@ -1,4 +1,4 @@
-"""Who sent a request: the network address behind our proxies, and the account.
+"""Who sent a request: the client's address, as our proxies report it, and the account.
 
 Rate limits, the security log and e-mails all get the address from here, so a forged
 header affects none of them.
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from readback.cabinet.models import User
 from readback.client_address import forwarded_address, network
 
-# For a Unix socket, or if a proxy sends something that is not an address.
+# For clients of a Unix socket, and if a proxy sends something other than an address.
 UNKNOWN = "unknown"
 
 
@@ -32,7 +32,7 @@ def personal_page(view: View) -> View:
 
 
 def personal_form(view: View) -> View:
-    """Like `personal_page`, but also allow POST, for the form on the page."""
+    """Like `personal_page`, but allow POST, too, for the form on the page."""
     return require_http_methods(["GET", "HEAD", "POST"])(login_required(view))
 
 

@@ -39,9 +39,9 @@ THREADS = 8
 # Forms get at most half of the threads, because many sign-ups at once, which hash
 # passwords, must not delay other pages.
 FORM_THREADS = THREADS // 2
-# The largest total size of the bodies being answered; beyond it, requests are refused.
+# The limit on the total size of bodies being answered. Requests beyond it are refused.
 MAX_BODIES_BYTES = 16 << 20
-# What a program requests if its base URL is the address of the cabinet.
+# What a program requests if its base URL is the cabinet's address.
 _VERSION = f"{VERSION_PREFIX}/".encode()
 _ENDPOINTS = tuple(
     path.removeprefix(VERSION_PREFIX).encode() for path in (CHAT_PATH, MODELS_PATH)
@@ -50,7 +50,7 @@ _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 _log = logging.getLogger("readback.cabinet.pages")
 
-# Keys of the WSGI environ, for the state of the service and the counter of pages.
+# Keys of the WSGI environ, for the service's state and the page counts.
 LIFECYCLE = "readback.lifecycle"
 PAGES = "readback.pages"
 OTHER = "other"
@@ -61,7 +61,7 @@ Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
 class Pages:
-    """Passes requests to the application, and its answers to their connections."""
+    """Passes requests to the application, and its answers back to the connections."""
 
     def __init__(
         self, application: Application, config: Config, environ: Environ
@@ -89,8 +89,8 @@ class Pages:
         return Page(self, head, origin)
 
     def _lead_to_api(self) -> bytes:
-        """Refuse a request that is meant for the API, in the form that most programs
-        show.
+        """Refuse a request that is meant for the API, with a JSON error whose message
+        most programs display.
         """
         message = f"This is the cabinet; the API is at {self._base_url}"
         error = {"error": {"code": "not_found", "message": message}}
@@ -100,7 +100,7 @@ class Pages:
         return _render(HTTPStatus.NOT_FOUND, all_headers, body)
 
     def answer(self, head: Head, body: bytes, origin: RequestOrigin) -> bytes | None:
-        """Pass a request to a thread, which answers it later."""
+        """Pass a request to a thread; `origin.resume` gets the answer later."""
         if self._bodies_bytes + len(body) > MAX_BODIES_BYTES:
             return self.refuse("unavailable", "")
         self._bodies_bytes += len(body)
@@ -157,7 +157,7 @@ class Pages:
 
 
 class PageCounts:
-    """Counts the pages of a worker, from all of its threads."""
+    """Counts a worker's pages; all of its threads share the counts."""
 
     def __init__(self, counters: SharedCounters, row: int) -> None:
         self.counters = counters

@@ -1,4 +1,4 @@
 """Storage: the database and its schema, private files, and encryption.
 
-Nothing here knows what an account or a key is for.
+Nothing here depends on accounts or keys.
 """

@@ -32,7 +32,7 @@ def default(config: Config) -> dict[str, Any]:
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
             },
         }
-    # Only PostgreSQL needs the driver, which alone parses every form of the URL.
+    # Only PostgreSQL needs the driver; only the driver parses every form of the URL.
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 

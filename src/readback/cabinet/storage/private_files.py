@@ -1,8 +1,8 @@
 """Files that only the user who runs Readback may read: the database and the secret key.
 
-They are created private, whatever the umask is; `readback doctor` reports files that
-others can read. The secret key signs sessions and links. It is set by the operator, or
-generated once.
+They are private from their creation, whatever the umask. `readback doctor` reports
+files that others can read. The secret key signs sessions and links. It is set by the
+operator, or generated once.
 """
 
 import errno
@@ -55,8 +55,8 @@ def load_secret_key(config: Config) -> str:
     path = config.data_dir / SECRET_KEY_NAME
     try:
         if not path.exists():
-            # A link never replaces a file, so processes that start at the same time all
-            # read the secret key of the first.
+            # `os.link` never replaces a file, so processes that start at the same time
+            # all read the secret key that the first one stored.
             with suppress(FileExistsError):
                 write_secret_key(path, secrets.token_urlsafe(48), put=os.link)
         return read_secret_key(path)

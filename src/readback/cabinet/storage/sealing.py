@@ -1,7 +1,7 @@
-"""What a copy of the database must not reveal: secret texts and sessions.
+"""Encryption of what a copy of the database must not reveal: secrets and sessions.
 
-Texts are encrypted (sealed) with a key that is derived from the cabinet's secret key,
-which is not in the database. With another secret key, they are unreadable. Sessions are
+Secrets are encrypted (sealed) with a key derived from the cabinet's secret key, which
+is not in the database. With another secret key, they are unreadable. Sessions are
 stored under a digest of their cookie, so a copy of the database lets no one log in.
 """
 
@@ -33,7 +33,7 @@ def unseal(sealed: str) -> str:
 
 
 class SealedSerializer(JSONSerializer):
-    """Seals the data of sessions, such as the secret of a new authenticator app."""
+    """Encrypts session data, such as the secret of a new authenticator app."""
 
     def dumps(self, obj: Any) -> bytes:
         return seal(super().dumps(obj).decode("latin-1")).encode("ascii")
