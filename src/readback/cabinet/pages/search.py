@@ -181,7 +181,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
     names = {name for name in index.names if has_name(phrase, name)}
     specific = {name for name in names if not _GENERIC.fullmatch(name)}
     telling = {n for n in specific if index.names[n] != index.names[_NO_REASON]}
-    bare = {number for name in _BARE for number in index.names[name]}
+    bare = {n for name in _BARE for n in index.names.get(name, ())}
     clear = {name for name in telling if not bare.issuperset(index.names[name])}
     vague = index.vague_names
     precise = telling - vague or names - vague - _BARE or clear or telling or names
