@@ -119,6 +119,8 @@ def ignore_cache(page) -> None:
 
 def broken_rules(page, *, axe: bool) -> list[str]:
     """Return the rules that the open page breaks, on a desktop or a phone."""
+    # The answer to a form may be visible before its styles have arrived.
+    page.wait_for_load_state()
     size = page.evaluate(WEIGHT)
     found = [] if WITH_STYLES < size < BUDGET else [f"{size} bytes"]
     if axe:
