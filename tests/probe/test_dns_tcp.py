@@ -149,6 +149,13 @@ def test_a_link_local_address_needs_an_interface() -> None:
     assert from_error(error).id == "tcp.no_route"
 
 
+def test_a_reset_while_connecting_is_not_a_missing_route() -> None:
+    route = Route(BaseUrl("https", "echo.example", 443, "/v1"))
+    reset = ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+    error = tcp._no_connection(route, [ConnectAttempt("192.0.2.1", 0.0, reset)])
+    assert from_error(error).id == "tcp.refused"
+
+
 def test_ports_that_are_used_up_later_are_not_blamed_on_the_service() -> None:
     route = Route(BaseUrl("http", "echo.example", 80, "/v1"))
     used_up = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")

@@ -67,6 +67,14 @@ _LONG_KEYS = (
 _NO_API_KEY = {"error": {"message": "x-api-key is required"}}
 _APIS = (
     _row(
+        "llama.cpp is still loading the model",
+        _error(503, "Loading model", type="unavailable_error"),
+        "Loading model",
+        "few minutes",
+        by="operator",
+        id="http.gateway",
+    ),
+    _row(
         "Azure OpenAI wants api-key, not a bearer",
         _error(401, "Access denied due to invalid subscription key", code="401"),
         "subscription key",
