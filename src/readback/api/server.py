@@ -89,6 +89,10 @@ class ApiWorker(Worker):
         self._all_counters = server.counters
         *self._api_listeners, self._ops_listener = self.listeners
         self._has_others = server.workers > 1
+        if not self._has_others:
+            # Only a reload adds another worker, which has the other row.
+            other_row = server.counters.row(1 - row)
+            limiter.lock_only_beside(other_row.view("workers"))
 
     def prepare(self) -> None:
         config = self.config

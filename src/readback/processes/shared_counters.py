@@ -115,6 +115,11 @@ class WorkerCounters:
     def get(self, column: Column) -> int:
         return int(self._values[self._index[column]])
 
+    def view(self, column: Column) -> memoryview:
+        """Return the memory of one counter, which is faster to read than `get`."""
+        index = self._index[column]
+        return self._values[index : index + 1]
+
     def count_log_lines(self) -> None:
         """Add the log lines that this process has dropped since the last call."""
         self.add(LOG_LINES_DROPPED, logs.take_dropped())

@@ -1,7 +1,8 @@
 """Each key's rate and last `created`, shared by all workers on a host.
 
 The table is mapped before the workers are forked. Each key has a slot with four
-numbers. To change a slot, a worker locks it for about a microsecond.
+numbers. To change a slot, a worker locks it for about a microsecond, unless no other
+worker is running.
 
 A lock covers one byte of an empty file. When a process ends, the kernel releases its
 locks, so a killed worker delays no one. A worker that is paused keeps its lock; others
@@ -54,6 +55,10 @@ class Limiter:
         self._locks = Locks()
         # The lock to hold while a key gets its slot.
         self._owners = slots * _NUMBERS
+
+    def lock_only_beside(self, other_worker: memoryview) -> None:
+        """Lock only while this number in shared memory is not 0."""
+        self._locks.rival = other_worker
 
     def admit(self, slot: int, now: float) -> bool:
         """Count a request against the rate limit; return False if it is exceeded."""
@@ -166,6 +171,8 @@ class Locks:
     def __init__(self) -> None:
         self._file = file = _empty_file()
         finalize(self, os.close, file)
+        # While this number is 0, no other process uses the table.
+        self.rival = memoryview(b"\x01")
         # Every request calls these, so they are C functions without a Python wrapper.
         self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
         self.release = partial(lockf, file, LOCK_UN)
@@ -173,7 +180,11 @@ class Locks:
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:
-        """Take a lock; return False if another process holds it for too long."""
+        """Take a lock; return False if there is no need to, or if another process holds
+        it for too long.
+        """
+        if not self.rival[0]:
+            return False
         try:
             self._try(number)
         except BlockingIOError:
