@@ -1,6 +1,4 @@
-"""Every template can be loaded, and every template name that is used refers to an
-existing template.
-"""
+"""Every template can be loaded, and every template name in use exists."""
 
 import re
 from pathlib import Path

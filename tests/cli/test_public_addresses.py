@@ -29,7 +29,7 @@ from tests.support.waiting import wait_until
 
 MACHINE = "public"
 COUNT = "READBACK_TRUSTED_PROXY_COUNT"
-# RFC 5737: the addresses of the API and the cabinet.
+# Addresses for the API and the cabinet, from RFC 5737.
 API = "198.51.100.10"
 CABINET = "198.51.100.11"
 
@@ -126,7 +126,7 @@ def settings(
     """Return the settings of an API behind nginx with this many trusted proxies."""
     settings = site | {COUNT: request.param}
     with running(network, *READBACK, "serve", "api", **settings):
-        # It listens long before it is ready.
+        # The API listens long before it is ready.
         wait_for_answer(network, "127.0.0.1:8002/readyz")
         yield settings
 

@@ -99,7 +99,7 @@ def test_on_all_addresses_it_answers_as_localhost_and_says_how_to_begin(program)
 
 
 def _status_as(host: str) -> int:
-    """Return the status of the cabinet's first page for this Host field."""
+    """Return the status of the cabinet's landing page for this Host header."""
     port = host.rpartition(":")[2]
     url = f"http://127.0.0.1:{port}/"
     headers = {"Host": host}

@@ -94,7 +94,7 @@ def test_a_replica_that_the_balancer_cannot_reach_costs_only_current_requests(
             seen.wait_for(300)
         site.wait_until_healthy()
 
-    # At most the requests that were in transit when the cable was cut.
+    # Only requests that were in transit when the cable was cut may fail.
     assert len(seen.failed) <= CLIENTS
     assert all(outcome.started_at < noticed_at for outcome in seen.failed)
     assert seen.longest < 10

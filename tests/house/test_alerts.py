@@ -1,4 +1,4 @@
-"""Alerts and dashboard use existing metrics, and each alert fires during its fault.
+"""The alerts and the dashboard use existing metrics; alerts fire during their faults.
 
 promtool, from Prometheus, evaluates the rules while one fault at a time is present.
 The other tests do not need it.

@@ -1,6 +1,6 @@
-"""deploy/kubernetes is valid for every supported Kubernetes, and matches the program.
+"""deploy/kubernetes is valid for the supported versions, and matches the program.
 
-The tests check base and overlay as files and, with kustomize, as rendered objects.
+The tests check the base and the overlay as files and, with kustomize, once rendered.
 """
 
 import json

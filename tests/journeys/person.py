@@ -1,4 +1,4 @@
-"""The steps of a person in the browser.
+"""The steps that a person takes in the browser.
 
 Elements are found by structure, not by text, so that the steps work in every language.
 """

@@ -210,8 +210,8 @@ def test_several_workers_count_together(tmp_path):
         attempts = [pool.submit(_wrong_login, server.url, n) for n in range(20)]
         seen = [attempt.result() for attempt in attempts]
 
-    # Ten are allowed; of five attempts at the same time, four more may pass. With
-    # separate counts in three workers, all of them would pass.
+    # Ten attempts are allowed, and four more may pass, because five are made at once.
+    # If the three workers counted separately, all of them would pass.
     assert set(seen) == {200, 429}
     assert seen.count(200) <= 14, seen
 

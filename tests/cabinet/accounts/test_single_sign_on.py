@@ -369,7 +369,7 @@ def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
     alice = Visitor()
     [state] = parse_qs(urlsplit(leave(alice)).query)["state"]
     forged = [
-        returned,  # the state of another browser
+        returned,  # with the state of another browser
         f"{CALLBACK}?code={code}&state=forged",
         f"{CALLBACK}?code={code}",
         CALLBACK,

@@ -1,4 +1,4 @@
-"""Requests without an accepted key from the network of the page's reader."""
+"""Owners see requests without an accepted key that came from their own network."""
 
 import time
 from dataclasses import replace

@@ -87,7 +87,7 @@ WRONG = [
 
 @ON_SQLITE
 def test_without_the_token_there_is_no_such_page():
-    """Not even for this machine: a proxy on it may forward public requests."""
+    """Requests from this machine also need the token: a proxy may have sent them on."""
     for wrong in WRONG:
         client = Client(headers={"host": HOST_NAME, "authorization": wrong})
         page = client.get("/metrics")
