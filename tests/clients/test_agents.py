@@ -1,4 +1,4 @@
-"""Agents send requests that are too large; users learn what the refusal proves."""
+"""Agents send requests that are too large; the refusal says that the key is right."""
 
 from typing import Any
 

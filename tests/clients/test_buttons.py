@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE, wait_until
 CHAT = "/chat/completions"
 MODEL = "vendor-cabinet-preview-echo"
 COMPLYING = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}
-# How the detail names the differences that are not fields.
+# How the detail of a refusal names differences that are not fields.
 WORDS = {
     "messages.system": "a system prompt",
     "messages.history": "earlier messages",

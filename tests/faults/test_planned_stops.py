@@ -209,7 +209,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
         for connection in (start_tls(shaking), idle):
             connection.send(api.chat_bytes(draft("late")))
             assert_echo(connection.read_answer(), "late")
-        # No client closes its end.
+        # The server ends although no client closes its end.
         wait_until_ended(server)
         assert silent.recv(1) == b""
 

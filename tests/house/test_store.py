@@ -116,7 +116,7 @@ def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
         store.record([tally(row.digest, "a"), tally(row.digest, "b")])
         store.record([tally(row.digest, code="invalid_json")])
     assert database.usage(key) == {("chat", ""): 12, ("chat", "invalid_json"): 6}
-    # An outcome of the previous hour is a row of its own; last_used_at does not change.
+    # An outcome of the previous hour gets its own row; last_used_at does not change.
     used = "SELECT last_used_at FROM cabinet_key"
     before = database.value(used)
     store.record([tally(row.digest, at=NOW - 3600)])

@@ -1,7 +1,7 @@
 """A whole server as a process, with an account and a key.
 
-It is started and stopped as an operator would do it, but keys are written directly to
-its database. tests/cli tests the commands for keys.
+It is started and stopped as an operator would, but keys are written directly to its
+database. tests/cli tests the commands for keys.
 """
 
 import json

@@ -185,7 +185,7 @@ def test_counts_are_in_the_database_and_survive_a_flood_of_entries(alice):
 
 
 def test_the_address_that_counts_is_what_the_proxies_of_the_setting_wrote():
-    """`tests/unit/test_client_address.py` shows which entry that is."""
+    """`tests/unit/test_client_address.py` shows which address that is."""
     headers = {"x-forwarded-for": "192.0.2.66, 203.0.113.5", "x-real-ip": "192.0.2.66"}
     request = RequestFactory().get("/", headers=headers, REMOTE_ADDR="198.51.100.1")
     for proxies, address in ((0, "198.51.100.1"), (1, "203.0.113.5")):

@@ -31,7 +31,7 @@ def configured(database) -> Iterator[None]:
 
 
 def read(headers: dict[str, str] = WITH_TOKEN) -> tuple[int, str]:
-    # Prometheus sends the address that it connects to in the Host header.
+    # In the Host header, Prometheus sends the address to which it connects.
     client = Client(headers={"host": "10.0.0.5:8001", **headers})
     response = client.get("/metrics")
     return response.status_code, response.content.decode()
