@@ -1,4 +1,4 @@
-"""The pages of the benchmark show the published results and the verdicts."""
+"""The benchmark's pages show the published results and the verdicts."""
 
 import pytest
 from bench import goals, render, results

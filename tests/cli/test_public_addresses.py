@@ -56,7 +56,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def nginx(folder: Path, authority: Authority) -> list[str]:
-    """Return a command that runs nginx with the configuration of docs/deploy.md."""
+    """Return a command that runs nginx with the configuration in docs/deploy.md."""
     site = block("upstream readback-api").replace("api.example.com", API)
     site = site.replace("readback.example.com", CABINET)
     site = site.replace("listen 80;", f"listen {API}:80; listen {CABINET}:80;")

@@ -1,4 +1,4 @@
-"""Requests of real "test connection" buttons and chats, replayed from buttons.toml.
+"""Requests from real "test connection" buttons and chats, replayed from buttons.toml.
 
 A person presses the button, reads the key's journal, changes what it names and
 presses again. One answer must be enough to make the request comply.

@@ -1,4 +1,4 @@
-"""A replica of the fleet dies, or a cable is cut."""
+"""A replica in the fleet dies, or a cable is cut."""
 
 import time
 

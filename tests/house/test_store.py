@@ -338,7 +338,7 @@ def add_rows(database: Database, key: str, times: list[float]) -> None:
 
 
 def ages(database: Database, table: str, column: str) -> list[int]:
-    """Return the ages of the rows of a table in days, the oldest first."""
+    """Return the ages of a table's rows in days, oldest first."""
     moments = [row[0] for row in database.rows(f"SELECT {column} FROM {table}")]
     if database.is_sqlite:
         moments = [datetime.fromisoformat(each).replace(tzinfo=UTC) for each in moments]

@@ -1,4 +1,4 @@
-"""Every command of README.md and every step of the action, as a reader runs them.
+"""Every command in README.md and every step of the action, as a reader runs them.
 
 Installing packages needs a package index and takes long, so only `make long` does it.
 """

@@ -21,12 +21,12 @@ from tests.support.wire import exchange
 
 ROWS_PER_WRITE = 500
 FLOOD = 2500
-# The connections of a flood. Each has one request under way, which limits how many keys
-# are looked up at once.
+# The connections in a flood. Each has one request in progress, which limits how many
+# keys are looked up at once.
 FLOODING = 200
 TICKS_A_SECOND = 2
 STATEMENTS_PER_WRITE = 9
-# One reads the rows of an address, and one writes the counts since the last tick.
+# One reads the rows for an address, and one writes the counts since the last tick.
 STATEMENTS_FOR_UNMATCHED = 2
 LOOK_UPS_A_SECOND = 100
 # The first and the last tick of a measurement, and one more to be safe.

@@ -1,4 +1,4 @@
-"""The judge of the soak reports every broken promise, and nothing else."""
+"""The soak's verdict names every broken promise, and nothing else."""
 
 import pytest
 from soak.records import Kill, Outage

@@ -32,7 +32,7 @@ logging.getLogger("mail.log").addFilter(_is_not_a_refused_certificate)
 
 
 class Mailbox:
-    """A server that keeps the e-mails for all recipients, the oldest first."""
+    """A server that keeps the e-mails for all recipients, oldest first."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []

@@ -1,4 +1,4 @@
-"""The metrics and the readiness of a server, from its ops listener."""
+"""A server's metrics and readiness, from its ops listener."""
 
 import json
 import re

@@ -84,7 +84,7 @@ def count(*modules: str) -> dict[str, list[int]]:
     totals = [int(total.replace(",", "")) for total in _COUNTED.findall(text)]
     assert totals, "valgrind counted nothing"
     counted: dict[str, list[int]] = {}
-    # The total before and after each measurement.
+    # valgrind logged a total before and after each measurement.
     for name, before, after in zip(
         done.stdout.splitlines(), totals[::2], totals[1::2], strict=True
     ):

@@ -71,7 +71,7 @@ def tables_of_an_account() -> set[type[models.Model]]:
 
 
 def fill(alice: User) -> None:
-    """Add a row to every table of an account, some of them with secrets."""
+    """Add a row to each of the account's tables; some rows contain secrets."""
     key = key_services.key_create(alice, "laptop").key
     used(key, 7)
     entry(key, user_agent="curl/8.5.0")

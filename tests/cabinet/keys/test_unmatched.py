@@ -1,4 +1,4 @@
-"""Owners see requests without an accepted key that came from their own network."""
+"""Owners see requests from their own network that had no accepted key."""
 
 import time
 from dataclasses import replace

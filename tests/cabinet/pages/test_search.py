@@ -1,4 +1,4 @@
-"""The search of the documentation finds what people paste and type."""
+"""Searching the documentation finds what people paste and type."""
 # ruff: noqa: E501 (messages as programs print them)
 
 import re

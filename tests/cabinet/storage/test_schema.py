@@ -1,4 +1,4 @@
-"""Migrations match the models and keep data; those not applied are detected."""
+"""Migrations match the models and keep data; missing ones are detected."""
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
