@@ -1,4 +1,4 @@
-"""Every template can be loaded, and every template name in use exists."""
+"""Every template that the code or another template names exists, and can be loaded."""
 
 import re
 from pathlib import Path

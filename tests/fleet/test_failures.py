@@ -45,8 +45,8 @@ def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
             )
             print(f"out of rotation after {time.monotonic() - began:.1f} s")
             states = site.balancer.servers("replicas")
-            # It accepts the keys that it knew, and cannot look up the others. It stays
-            # up in case all other replicas also lose the database.
+            # The replica accepts the keys that it knew, but cannot look up the others.
+            # It stays up in case all other replicas also lose the database.
             assert {Api(alone, key).models().status for key in revoked} == {200, 503}
             assert site.balancer.servers("all_replicas")["one"] == "UP"
             assert {site.ask(key) for key in fresh} == {200}

@@ -46,7 +46,7 @@ def kustomization(folder: Path) -> Object:
 
 
 def resources(folder: Path) -> list[Object]:
-    """Return the objects that the files of a folder define."""
+    """Return the objects that the files in a folder define."""
     names = kustomization(folder).get("resources", [])
     files = [folder / name for name in names if (folder / name).is_file()]
     return [each for path in files for each in documents(path)]

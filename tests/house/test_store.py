@@ -154,7 +154,7 @@ def test_a_batch_is_written_once_if_its_commit_is_not_answered(
 
 
 YEARS = 100_000_000
-# The stored, the written and the kept value, in seconds from now. Version 1.0.0 also
+# The stored, written and kept values, in seconds from now. Version 1.0.0 also
 # stored how often `created` had been reset.
 LAST_CREATED = [
     (0, 5, 5),

@@ -196,7 +196,7 @@ def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
 
 
 def assert_success(answer: Answer) -> Any:
-    """Check the form of a success, whose JSON repeats no name; return the body."""
+    """Check the form of a success, in which no name is repeated; return the body."""
     assert (answer.status, answer.reason) == (200, "OK"), answer
     assert_common_headers(answer)
     assert answer.header("X-Error-Detail") is None

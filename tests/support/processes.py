@@ -62,7 +62,7 @@ def suspended(*processes: psutil.Process) -> Iterator[None]:
         yield
     finally:
         for process in processes:
-            # A test may have killed it.
+            # A test may have killed the process.
             with suppress(psutil.NoSuchProcess):
                 process.resume()
 

@@ -51,7 +51,7 @@ def running_provider() -> Iterator[Provider]:
 
 @contextmanager
 def configured(**changes) -> Iterator[None]:
-    """Change the settings of single sign-on, as a restart with other settings would."""
+    """Change the single sign-on settings, as a restart with other settings would."""
     provider_documents._remembered.clear()
     config = replace(settings.CONFIG, **changes)
     providers = account_rules.providers(config)
