@@ -116,7 +116,7 @@ def _byte_by_byte(data: bytes) -> list[bytes]:
 
 
 def _at_random(data: bytes) -> list[bytes]:
-    """Cut at places that depend only on the data, so that a finding is reproducible."""
+    """Cut the data at places that depend only on it: findings must be reproducible."""
     chance = random.Random(crc32(data))
     places = {chance.randint(0, len(data)) for _ in range(_RANDOM_CUTS)}
     marks = sorted({0, len(data), *places})
