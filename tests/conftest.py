@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
-# Files that take more than fifteen seconds run first, the longest at the beginning.
+# Files that take more than fifteen seconds run first, starting with the longest.
 _LONG = (
     "journeys/",
     "probe/test_misfortunes.py",
@@ -35,7 +35,7 @@ _LONG = (
     "probe/test_command.py",
     "pytest_plugin/test_plugin.py",
 )
-# These files are short, because they start no servers, and run last.
+# These files are fast, because they start no servers; they run last.
 _SHORT = ("unit/", "wire/", "conformance/")
 assert all((_HERE / name).exists() for name in (*_LONG, *_SHORT))
 
@@ -102,7 +102,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """End with short files, so that all processes end at about the same time.
+    """End with fast files, so that all processes end at about the same time.
 
     Otherwise the order stays random.
     """

@@ -9,7 +9,7 @@ _JOURNEYS = "tests/journeys/"
 
 
 class OneBrowser(LoadScopeScheduling):
-    """Gives whole files to the processes, and all journeys to one of them."""
+    """Assigns whole files to processes, and all journeys to one of them."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)

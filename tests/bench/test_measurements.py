@@ -78,7 +78,7 @@ def test_requests_with_an_id_differ_in_nothing_else_from_any_text():
 def test_the_work_is_done_in_process(kind, monkeypatch, capsys):
     """Every kind of request is answered."""
     monkeypatch.setattr("sys.stdin", ["32\n", "16\n"])
-    # `main` freezes the clock of these modules; monkeypatch restores it.
+    # `main` freezes the clock in these modules; monkeypatch restores it.
     for module in (flow_control, exchange):
         monkeypatch.setattr(module, "monotonic", module.monotonic)
     try:

@@ -1,4 +1,4 @@
-"""The pages of the benchmark show the published results and the verdicts."""
+"""The benchmark's pages show the published results and the verdicts."""
 
 import pytest
 from bench import goals, render, results
@@ -7,7 +7,7 @@ from bench.traffic import ANY_TEXT
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """Keep published and trial results in folders of this test."""
+    """Keep published and trial results in the test's own folders."""
     monkeypatch.setattr(results, "PUBLISHED", tmp_path / "published")
     monkeypatch.setattr(results, "TRIALS", tmp_path / "trials")
     return tmp_path

@@ -38,7 +38,7 @@ def _set_up_django() -> None:
 
 
 def _hash_quickly() -> None:
-    """Hash passwords with less memory: hashing took most of the run."""
+    """Hash passwords with less memory, because hashing took most of the run."""
     from readback.cabinet.accounts.passwords import Argon2Hasher
 
     Argon2Hasher.memory_cost = 1024

@@ -26,9 +26,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 
 class ReusedDatabase:
-    """The database at a URL. Initially it contains only the rows that the migrations
-    add.
-    """
+    """The database at a URL; at first, it contains only what the migrations add."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -46,7 +44,7 @@ class ReusedDatabase:
             connection.execute(_END_OTHER_CONNECTIONS)
             if connection.execute(_COLUMNS).fetchall() != self._columns:
                 return False
-            # Without checks of foreign keys, so that the order does not matter.
+            # Do not check foreign keys, so that the order does not matter.
             connection.execute("SET session_replication_role = replica")
             for name in self._empty_tables:
                 connection.execute(SQL("DELETE FROM {}").format(Identifier(name)))

@@ -14,7 +14,7 @@ ALICE = "alice@example.org"
 FOREIGN = {
     *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
     *("cookie", "IP", "ip", "sk", "echo", "https", "laptop", "mallory", "net"),
-    # The last one is the end of a shortened network address.
+    # The `x` is the end of a shortened network address.
     *("JSON", "localhost", "QR", "PIN", "JavaScript", "x"),
 }
 

@@ -1,6 +1,4 @@
-"""Every template can be loaded, and every template name that is used refers to an
-existing template.
-"""
+"""Every template that the code or another template names exists, and can be loaded."""
 
 import re
 from pathlib import Path

@@ -89,7 +89,7 @@ class Visitor:
         return self.post("/accounts/login/", fields, **extra)
 
     def forget_login(self) -> None:
-        """Make the login too old to count as a proof."""
+        """Make the login so old that the password is needed again."""
         session = self.client.session
         session[SESSION_STARTED] = time.time() - 3600
         session.save()

@@ -1,4 +1,4 @@
-"""The databases of the tests, and marks for tests that differ from their module."""
+"""The databases that tests use, and marks for tests that differ from their module."""
 
 import pytest
 

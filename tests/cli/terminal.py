@@ -85,7 +85,7 @@ def type_into(
 
 @contextmanager
 def serving_in_terminal(program: Program, until: str) -> Iterator[str]:
-    """Run `readback serve`; return the screen as soon as it shows the text."""
+    """Run `readback serve`; yield what is on the screen once it shows the text."""
     with started(program, ["serve"]) as terminal:
         try:
             yield terminal.read_until(until)

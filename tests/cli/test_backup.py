@@ -129,7 +129,7 @@ def members_of(file):
 
 
 def altered(file, contents, **facts):
-    """Return the archive with these members and facts of its manifest replaced."""
+    """Return the archive with these members and manifest entries replaced."""
     found = dict(members_of(file))
     manifest = json.loads(found.pop("manifest.json"))
     found |= contents

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_backup import KEYS, NEWER, altered, members_of, refusal, with_key
 
-# Rows that no command creates: second factors, usage, journal, a deleted account.
+# What no command writes: second factors, usage, a journal, and a later id for accounts.
 FILL = """
 INSERT INTO mfa_authenticator (user_id, type, data, created_at)
     SELECT id, 'totp', '{"secret": "sealed"}', '2026-01-02 03:04:05.000600'

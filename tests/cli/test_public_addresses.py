@@ -29,7 +29,7 @@ from tests.support.waiting import wait_until
 
 MACHINE = "public"
 COUNT = "READBACK_TRUSTED_PROXY_COUNT"
-# RFC 5737: the addresses of the API and the cabinet.
+# Addresses for the API and the cabinet, from RFC 5737.
 API = "198.51.100.10"
 CABINET = "198.51.100.11"
 
@@ -56,7 +56,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def nginx(folder: Path, authority: Authority) -> list[str]:
-    """Return a command that runs nginx with the configuration of docs/deploy.md."""
+    """Return a command that runs nginx with the configuration in docs/deploy.md."""
     site = block("upstream readback-api").replace("api.example.com", API)
     site = site.replace("readback.example.com", CABINET)
     site = site.replace("listen 80;", f"listen {API}:80; listen {CABINET}:80;")
@@ -126,7 +126,7 @@ def settings(
     """Return the settings of an API behind nginx with this many trusted proxies."""
     settings = site | {COUNT: request.param}
     with running(network, *READBACK, "serve", "api", **settings):
-        # It listens long before it is ready.
+        # The API listens long before it is ready.
         wait_for_answer(network, "127.0.0.1:8002/readyz")
         yield settings
 

@@ -29,7 +29,7 @@ REFUSED_BY_DESIGN = {"io_uring_setup", "fchown"}
 
 
 def calls_of(groups: list[str]) -> set[str]:
-    """Return the system calls of groups such as @system-service."""
+    """Return the system calls in groups such as @system-service."""
     listed = subprocess.check_output(
         ["systemd-analyze", "syscall-filter", *groups], text=True
     )

@@ -41,7 +41,7 @@ def set_password_and_log_in(text: str) -> None:
     url = urlsplit(link)
     password = "a lamp in the harbour"
     browser = Browser(f"{url.scheme}://{url.netloc}")
-    # Django keeps the secret of the link in the session, and shows this path instead.
+    # Django keeps the link's secret in the session, and shows this path instead.
     form = re.sub(r"key/(\w+)-.*", r"key/\1-set-password/", url.path)
     browser.submit(form, browser.get(url.path), password1=password)
     assert 'name="password"' not in browser.log_in("local@localhost", password)
@@ -99,7 +99,7 @@ def test_on_all_addresses_it_answers_as_localhost_and_says_how_to_begin(program)
 
 
 def _status_as(host: str) -> int:
-    """Return the status of the cabinet's first page for this Host field."""
+    """Return the status of the cabinet's landing page for this Host header."""
     port = host.rpartition(":")[2]
     url = f"http://127.0.0.1:{port}/"
     headers = {"Host": host}

@@ -1,4 +1,4 @@
-"""`readback wait`: how it recognises a ready server, and what it prints otherwise."""
+"""`readback wait`: how it recognizes a ready server, and what it prints otherwise."""
 
 import socket
 import sys
@@ -44,7 +44,7 @@ def wait(url: str, timeout: str = "60s") -> Result:
 
 @pytest.fixture
 def only_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command ask only once: the second request would be after the timeout.
+    """Let the command ask only once: a second request would come after the timeout.
 
     With a short timeout, a busy machine might not answer the only request in time.
     """
@@ -60,7 +60,7 @@ def only_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", [("/v1/models", *REFUSED)]),
         ("", [("/readyz", 200, b"ready")]),
         ("", [("/healthz", 200, b"ok")]),
-        # A cabinet whose address has another name, as in a container.
+        # A cabinet that does not know this host name, as in a container.
         ("", [("/v1/models", 400, b""), ("/readyz", 400, b""), ("/healthz", 200, b"")]),
     ],
 )

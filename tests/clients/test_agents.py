@@ -1,4 +1,4 @@
-"""Agents send requests that are too large; users learn what the refusal proves."""
+"""Agents send requests that are too large; the refusal says that the key is right."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.support.server import Server
 from tests.support.waiting import PATIENCE
 
 QWEN_CODE = "QwenCode/0.24.4 (linux; arm64)"
-# As large as the request of Qwen Code for one word, with its prompt and its tools.
+# As large as Qwen Code's request for one word, with its prompt and its tools.
 BODY = b"x" * 60_533
 
 

@@ -1,4 +1,4 @@
-"""Requests of real "test connection" buttons and chats, replayed from buttons.toml.
+"""Requests from real "test connection" buttons and chats, replayed from buttons.toml.
 
 A person presses the button, reads the key's journal, changes what it names and
 presses again. One answer must be enough to make the request comply.
@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE, wait_until
 CHAT = "/chat/completions"
 MODEL = "vendor-cabinet-preview-echo"
 COMPLYING = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}
-# How the detail names the differences that are not fields.
+# How the detail of a refusal names differences that are not fields.
 WORDS = {
     "messages.system": "a system prompt",
     "messages.history": "earlier messages",

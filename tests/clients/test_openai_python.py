@@ -1,6 +1,6 @@
 """OpenAI's asynchronous client, configured only with the address and the key.
 
-The blocking client is tested as a snippet and by a driver.
+The blocking client is tested as a snippet, and by a driver in clients/.
 """
 
 import asyncio

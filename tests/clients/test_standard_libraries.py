@@ -1,4 +1,4 @@
-"""The HTTP clients of the JDK and of Go, which other libraries use.
+"""The HTTP clients in the JDK and in Go, which other libraries use.
 
 The JDK's client offers HTTP/2 in the head of every request.
 """

@@ -35,7 +35,7 @@ def test_every_environment_is_locked_and_used():
     assert used == {"dev", "system", "node", *sources}
 
 
-# Present on the machine or installed with the tests. `make clients` runs all clients.
+# These are on the machine or installed with the tests. `make clients` runs all clients.
 @pytest.mark.parametrize(
     "name", ["curl", pytest.param("openai-python@dev", marks=pytest.mark.long)]
 )

@@ -25,7 +25,7 @@ def limited_files(*pids: int) -> Iterator[None]:
 
 @contextmanager
 def mounted(place: Path, *options: str) -> Iterator[None]:
-    """Mount a file system or a folder at a place; skip the test if that is refused."""
+    """Mount a file system or a folder at a path; skip the test if that is refused."""
     mount = ["mount", *options, str(place)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("needs the right to mount")

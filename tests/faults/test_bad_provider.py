@@ -1,4 +1,4 @@
-"""An identity provider that never answers delays few of the visitors who use it."""
+"""An identity provider that never answers delays only a few of its visitors."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ def cabinet_with(provider: BadProvider, folder: Path) -> Iterator[CabinetServer]
         "READBACK_OIDC_ISSUER": provider.issuer,
         "READBACK_OIDC_CLIENT_ID": "readback",
         "READBACK_OIDC_CLIENT_SECRET": "only-for-tests",
-        # Gives each visitor an address, so that no limit is reached.
+        # Gives each visitor its own address, so that no limit is reached.
         "READBACK_TRUSTED_PROXY_COUNT": "1",
     }
     with cabinet_server(folder, settings) as cabinet:

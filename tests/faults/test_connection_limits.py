@@ -99,7 +99,7 @@ def test_when_descriptors_run_out_the_ops_listener_works_and_nothing_spins(
         assert_serves(connection, api)
         assert 100 < metrics(server.ops_url)["max_open_connections"] < 160
         _wait_until_told_to_retry(stack, api)
-        # Many more than there are descriptors; they stay open.
+        # Many more connections than there are descriptors; they stay open.
         open_many(stack, api, 1000)
         for _ in range(10):
             assert readiness(server.ops_url) == (200, [])

@@ -1,4 +1,4 @@
-"""A mail server that is down, silent or slow delays no page, start or command."""
+"""Pages, commands and startup do not wait for a mail server that is down or slow."""
 
 import sqlite3
 import time

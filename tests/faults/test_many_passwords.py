@@ -67,7 +67,7 @@ def _answered(clients: list[Connection]) -> int:
 
 
 def _blocked(database: str) -> int:
-    """Return how many forms wait for the lock, not counting the periodic clean-up."""
+    """Return how many forms wait for the lock, not counting the periodic cleanup."""
     with psycopg.connect(database) as connection:
         rows = connection.execute(
             "SELECT count(*) FROM pg_stat_activity"

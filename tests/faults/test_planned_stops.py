@@ -1,4 +1,4 @@
-"""A stop is announced to clients and balancers, and refuses no request."""
+"""A stop is announced to clients and balancers, and no request is refused."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ LONG_NOTICE = 40.0
 
 def noticed(seconds: float) -> dict[str, str]:
     """Return the settings of a server that gives this notice before it stops."""
-    # The notice is at most half of the time-out.
+    # The notice is at most half of the timeout.
     timeout = {"READBACK_STOP_TIMEOUT": "100"}
     return UNLIMITED | timeout | {"READBACK_STOP_NOTICE": str(seconds)}
 
@@ -175,7 +175,7 @@ def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
             os.kill(server.pid, signal.SIGTERM)
             for connection in idle:
                 assert connection.at_end()
-            # Bytes that are sent now cause no reset.
+            # Bytes that are sent now do not cause a reset.
             for connection in idle:
                 connection.send(api.chat_bytes(draft("too late")))
                 assert connection.at_end()
@@ -209,7 +209,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
         for connection in (start_tls(shaking), idle):
             connection.send(api.chat_bytes(draft("late")))
             assert_echo(connection.read_answer(), "late")
-        # No client closes its end.
+        # The server ends although no client closes its end.
         wait_until_ended(server)
         assert silent.recv(1) == b""
 
@@ -217,7 +217,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
 def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
     tmp_path: Path,
 ) -> None:
-    # Only the stop's time-out can end the request.
+    # Only the stop's timeout can end the request.
     settings = LASTING | {"READBACK_STOP_TIMEOUT": "1", "READBACK_BODY_TIMEOUT": "300"}
     with ephemeral_server(tmp_path, settings) as server:
         api = Api.of(server)

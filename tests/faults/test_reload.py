@@ -1,4 +1,4 @@
-"""Reloads and stops while clients send requests, some of them over long paths."""
+"""Reloads and stops while clients send requests, some with a long round trip."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ from tests.support.traffic import echoes, pages, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint, exchange, request
 
-# The test ends the slow request; no time-out may end it earlier.
+# The test ends the slow request; no timeout may end it earlier.
 PATIENT = LASTING | {"READBACK_BODY_TIMEOUT": "300", "READBACK_STOP_TIMEOUT": "300"}
 
 

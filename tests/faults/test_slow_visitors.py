@@ -103,8 +103,8 @@ def test_two_hundred_slow_clients_do_not_delay_a_visitor(
 def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
     server: CabinetServer,
 ) -> None:
-    # More than the 800 connections of a worker; fewer than the 1,024 files that a
-    # process may usually open.
+    # More than the 800 connections that a worker accepts, but fewer than the 1,024
+    # files that a process may usually open.
     with slow_clients(Endpoint.of(server.url), "head", 900) as clients:
         _visit(server, "/")
         # The clients that have been slow the longest are disconnected; the others stay.

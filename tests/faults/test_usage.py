@@ -1,4 +1,4 @@
-"""A kill loses little usage; a stop loses none, and `created` continues."""
+"""A kill loses little usage; a stop loses none, and `created` keeps increasing."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def test_a_kill_loses_no_more_usage_than_that_of_an_interval(
 
         wait_until(is_in_the_middle, lambda: f"usage waits: {counts}, {len(sent_at)}")
         os.killpg(server.pid, signal.SIGKILL)
-    # Ten times what is promised, for a busy machine.
+    # A busy machine may take ten times as long as promised.
     assert longest < 10 * (SECONDS + 1)
 
 

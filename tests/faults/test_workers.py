@@ -170,6 +170,6 @@ def test_a_worker_that_hangs_does_not_keep_the_service_from_ending(
     with server_that_stops(tmp_path, quick) as (server, frozen):
         with suspended(frozen):
             os.kill(server.pid, signal.SIGTERM)
-            # The manager kills it ten seconds after the time-out.
+            # The manager kills it ten seconds after the timeout.
             wait_until(lambda: has_ended(server.pid), "the server has ended")
         wait_until(lambda: has_ended(frozen.pid), "the worker was killed")

@@ -53,7 +53,7 @@ class Balancer:
         )
 
     def _statistics(self) -> list[dict[str, str]]:
-        """Return the table of proxies and servers, from the socket for operators."""
+        """Return the table of proxies and servers, from HAProxy's control socket."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(10)
             connection.connect(str(self.folder / "control"))

@@ -25,7 +25,7 @@ class DatabaseMachine:
         self._server.ensure_pgdata_inited()
         with (folder / "pg_hba.conf").open("a") as rules:
             rules.write(f"host all all {NETWORKS['back']}.0/24 trust\n")
-        # Unix sockets work across network namespaces, so the tests use this for SQL.
+        # Unix sockets work across network namespaces, so the tests use one for SQL.
         self.sql = Database(f"postgresql://postgres@/postgres?host={folder}")
 
     def start(self) -> None:

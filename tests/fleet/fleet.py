@@ -58,7 +58,7 @@ class Fleet:
             )
 
     def new_keys(self, number: int) -> list[str]:
-        """Add an account with this many keys."""
+        """Add an account with this many keys; return the keys."""
         return self.database.sql.new_keys(number)
 
     def ask(self, key: str) -> int:

@@ -43,7 +43,7 @@ class Member:
                 "READBACK_DATABASE_URL": database_machine.URL,
                 "READBACK_SECRET_KEY": "the same on every machine " * 2,
                 "READBACK_TRUSTED_PROXY_COUNT": "1",
-                # With several, a key might be known to only one worker of a replica.
+                # With several workers, only one of them might know a key.
                 "READBACK_WORKERS": "1",
                 # The balancer checks twice a second.
                 "READBACK_STOP_NOTICE": "2",

@@ -1,4 +1,4 @@
-"""A replica of the fleet dies, or a cable is cut."""
+"""A replica in the fleet dies, or a cable is cut."""
 
 import time
 
@@ -45,8 +45,8 @@ def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
             )
             print(f"out of rotation after {time.monotonic() - began:.1f} s")
             states = site.balancer.servers("replicas")
-            # It accepts the keys that it knew, and cannot look up the others. It stays
-            # up in case all other replicas also lose the database.
+            # The replica accepts the keys that it knew, but cannot look up the others.
+            # It stays up in case all other replicas also lose the database.
             assert {Api(alone, key).models().status for key in revoked} == {200, 503}
             assert site.balancer.servers("all_replicas")["one"] == "UP"
             assert {site.ask(key) for key in fresh} == {200}
@@ -94,7 +94,7 @@ def test_a_replica_that_the_balancer_cannot_reach_costs_only_current_requests(
             seen.wait_for(300)
         site.wait_until_healthy()
 
-    # At most the requests that were in transit when the cable was cut.
+    # Only requests that were in transit when the cable was cut may fail.
     assert len(seen.failed) <= CLIENTS
     assert all(outcome.started_at < noticed_at for outcome in seen.failed)
     assert seen.longest < 10

@@ -46,7 +46,7 @@ class Replica(BaseHTTPRequestHandler):
 
 
 class NameServer(UDPServer):
-    """Answers every question with the given addresses, in their order."""
+    """Answers every question with the given addresses, in the same order."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         super().__init__(("127.0.0.1", 0), BaseRequestHandler)

@@ -1,4 +1,4 @@
-"""The command line of the fuzzer: `python -m tests.fuzz`."""
+"""The fuzzer's command line: `python -m tests.fuzz`."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tests.fuzz.install import PYTHON, ROOT, WORKSPACE, install
 
 FOLDER = Path(__file__).parent
 FINDINGS = WORKSPACE / "findings"
-# The targets, and the share of the time for each.
+# The targets, and each one's share of the time.
 TARGETS = {"connection": 0.4, "chat_body": 0.2, "refusals": 0.2, "work": 0.2}
 
 

@@ -1,7 +1,7 @@
 """Any bytes as the body of a chat request.
 
-The decoder, the examination, and a reference that shares no code with them accept the
-same bodies.
+The decoder, `examine`, and a reference that shares no code with them accept the same
+bodies.
 """
 
 import json

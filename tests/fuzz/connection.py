@@ -1,7 +1,7 @@
 """Any bytes on a connection to the API, split into packets in any way.
 
 There is no exception and no 500, and every answer is well-formed. The answers do not
-depend on how the bytes are split, nor on whether heads are recognised or parsed. A
+depend on how the bytes are split, nor on whether heads are recognized or parsed. A
 complete request before the bytes is answered. No key is in the head of an answer, in
 the patterns of known heads or in the journal. `KEY` stands for an existing key.
 """
@@ -69,7 +69,7 @@ def _check(worker: Worker, data: bytes) -> None:
     assert answered == answers_of(worker, [complete]) + whole, "after another request"
     together = answers_of(worker, [data * 3])
     assert answers_of(worker, [data] * 3) == together, "sent three times"
-    # By now, the head of a complete request is recognised.
+    # By now, the head of a complete request is recognized.
     for other in _others_like(data):
         recognised = answers_of(worker, [other])
         assert recognised == _parsed(worker, other), f"after another head: {other!r}"
@@ -116,7 +116,7 @@ def _byte_by_byte(data: bytes) -> list[bytes]:
 
 
 def _at_random(data: bytes) -> list[bytes]:
-    """Cut at places that depend only on the data, so that a finding is reproducible."""
+    """Cut the data at places that depend only on it: findings must be reproducible."""
     chance = random.Random(crc32(data))
     places = {chance.randint(0, len(data)) for _ in range(_RANDOM_CUTS)}
     marks = sorted({0, len(data), *places})

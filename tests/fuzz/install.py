@@ -1,7 +1,7 @@
 """The fuzzer's environment: .fuzz/venv, with locked versions.
 
 Where atheris has no wheel, it is built from source. This takes a few minutes and needs
-clang with libFuzzer, which is the package clang on Debian and Ubuntu.
+clang with libFuzzer, which is in the package clang on Debian and Ubuntu.
 """
 
 import os

@@ -85,7 +85,7 @@ def test_no_bytes_break_a_promise(target: str, data: st.DataObject) -> None:
 def test_no_members_of_a_body_break_a_promise(
     members: list[tuple[str, str]], colon: str
 ) -> None:
-    """Try repeated names, odd escapes and colons in texts."""
+    """Try repeated names, odd escapes, and white space around colons."""
     inner = ",".join(f'"{name}"{colon}{value}' for name, value in members)
     for target in (chat_body, refusals):
         target.check(f"{{{inner}}}".encode())

@@ -1,1 +1,1 @@
-"""Rules of the code base itself: a fact is the same wherever it is repeated."""
+"""Rules for the code base itself: a fact is the same wherever it is repeated."""

@@ -38,7 +38,7 @@ def growing(by: float) -> str:
 
 
 def growing_less(by: float, less: float) -> str:
-    """Return a counter that grows by less during the fault."""
+    """Return a counter that grows more slowly during the fault."""
     begin = BEFORE * by + less
     end = begin + DURING * less
     return f"0+{by}x{BEFORE} {begin}+{less}x{DURING} {end}+{by}x{AFTER}"

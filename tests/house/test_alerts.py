@@ -1,4 +1,4 @@
-"""Alerts and dashboard use existing metrics, and each alert fires during its fault.
+"""The alerts and the dashboard use existing metrics; alerts fire during their faults.
 
 promtool, from Prometheus, evaluates the rules while one fault at a time is present.
 The other tests do not need it.
@@ -39,7 +39,7 @@ LINK = re.compile(r"\{\{ \$externalLabels\.cabinet_url \}\}/docs/runbook#([\w-]+
 
 
 def firing(minute: int, names: set[str]) -> dict[str, Any]:
-    """Return a check, for promtool, that exactly these alerts fire."""
+    """Return a promtool check that exactly these alerts fire."""
     return {
         "expr": 'count by (alertname) (ALERTS{alertstate="firing"}) > bool 0',
         "eval_time": f"{minute}m",
@@ -50,7 +50,7 @@ def firing(minute: int, names: set[str]) -> dict[str, Any]:
 
 
 def story(alert: str) -> dict[str, Any]:
-    """Return a test, for promtool, of one fault: before, during and long after it."""
+    """Return a promtool test of one fault: before, during and long after it."""
     series = HEALTHY | FAULTS[alert]
     minutes = LONG_STEPS.get(alert, MINUTES_PER_STEP)
     return {

@@ -1,4 +1,4 @@
-"""The architecture page names what exists, and quotes it verbatim."""
+"""Files, functions and excerpts on the architecture page match the source."""
 
 import re
 from pathlib import Path

@@ -89,7 +89,7 @@ def is_within(name: str, modules: set[str]) -> bool:
 
 
 def imports_of_folder(folder: Path) -> set[str]:
-    """Return what the files of a folder import from outside the standard library."""
+    """Return what the files in a folder import from outside the standard library."""
     # Snippets are examples for people, not part of the program.
     found = [path for path in folder.rglob("*.py") if path.parent.name != "snippets"]
     return {name for path in found for name in foreign_imports(path)}
@@ -124,7 +124,7 @@ def test_the_top_of_the_package_holds_facts_only() -> None:
 
 
 def modules_of(part: str) -> dict[str, Path]:
-    """Return the modules of a part, by their full names."""
+    """Return the modules in a part, by full name."""
     return {
         "readback." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
         for path in (PACKAGE / part).rglob("*.py")
@@ -161,7 +161,7 @@ def test_a_part_imports_only_downwards(part: str) -> None:
 
 
 def box_of(module: str) -> str:
-    """Return the folder of a module in its part, or the module if it has none."""
+    """Return the folder of a module within its part, or the module if it has none."""
     return module.split(".")[2]
 
 

@@ -1,4 +1,4 @@
-"""Pages and conformance tests agree with the contract and other tables of the code."""
+"""Pages and conformance tests agree with the contract and other tables in the code."""
 
 import re
 import subprocess

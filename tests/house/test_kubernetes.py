@@ -1,6 +1,6 @@
-"""deploy/kubernetes is valid for every supported Kubernetes, and matches the program.
+"""deploy/kubernetes is valid for the supported versions, and matches the program.
 
-The tests check base and overlay as files and, with kustomize, as rendered objects.
+The tests check the base and the overlay as files and, with kustomize, once rendered.
 """
 
 import json
@@ -46,7 +46,7 @@ def kustomization(folder: Path) -> Object:
 
 
 def resources(folder: Path) -> list[Object]:
-    """Return the objects that the files of a folder define."""
+    """Return the objects that the files in a folder define."""
     names = kustomization(folder).get("resources", [])
     files = [folder / name for name in names if (folder / name).is_file()]
     return [each for path in files for each in documents(path)]

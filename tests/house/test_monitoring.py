@@ -1,4 +1,4 @@
-"""The alerts know every job that Prometheus reads on each platform."""
+"""The alerts cover every job that Prometheus scrapes on each platform."""
 
 import re
 import socket

@@ -23,7 +23,7 @@ COMMANDS = (ROOT / "docs" / "cli.md").read_text()
 MONITORING = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 DEPLOYED = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
 _LEVELS = {"warning", "error", "critical", "exception"}
-# Operators see the texts of these calls, too.
+# Operators also see the messages in these calls.
 _COMPLAINTS = ("DependencyStatus", "Warning")
 
 

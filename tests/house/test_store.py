@@ -116,7 +116,7 @@ def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
         store.record([tally(row.digest, "a"), tally(row.digest, "b")])
         store.record([tally(row.digest, code="invalid_json")])
     assert database.usage(key) == {("chat", ""): 12, ("chat", "invalid_json"): 6}
-    # An outcome of the previous hour is a row of its own; last_used_at does not change.
+    # An outcome of the previous hour gets its own row; last_used_at does not change.
     used = "SELECT last_used_at FROM cabinet_key"
     before = database.value(used)
     store.record([tally(row.digest, at=NOW - 3600)])
@@ -154,7 +154,7 @@ def test_a_batch_is_written_once_if_its_commit_is_not_answered(
 
 
 YEARS = 100_000_000
-# The stored, the written and the kept value, in seconds from now. Version 1.0.0 also
+# The stored, written and kept values, in seconds from now. Version 1.0.0 also
 # stored how often `created` had been reset.
 LAST_CREATED = [
     (0, 5, 5),
@@ -338,7 +338,7 @@ def add_rows(database: Database, key: str, times: list[float]) -> None:
 
 
 def ages(database: Database, table: str, column: str) -> list[int]:
-    """Return the ages of the rows of a table in days, the oldest first."""
+    """Return the ages of a table's rows in days, oldest first."""
     moments = [row[0] for row in database.rows(f"SELECT {column} FROM {table}")]
     if database.is_sqlite:
         moments = [datetime.fromisoformat(each).replace(tzinfo=UTC) for each in moments]

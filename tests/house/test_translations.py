@@ -1,7 +1,7 @@
 """The compiled Russian catalogue translates every text in the cabinet.
 
-The tests need no gettext tools: they extract the texts as Django does, and compare the
-compiled catalogue with its source.
+The tests do not need the gettext tools: they extract the texts as Django does, and
+compare the compiled catalogue with its source.
 """
 
 import ast

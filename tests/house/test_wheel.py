@@ -32,7 +32,7 @@ def sources(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sources):
-    """The wheel that the last command of the page builds."""
+    """The wheel, built with the command in docs/deploy.md."""
     *_, command = block("python3 -m venv build").splitlines()
     sh(command.replace("build/bin/pip", f"{sys.executable} -m pip"), cwd=sources)
     [path] = (sources / "dist").glob("*.whl")

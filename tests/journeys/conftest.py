@@ -151,7 +151,7 @@ for email in {emails}:
 
 @pytest.fixture(scope="package")
 def sessions(server: Server) -> Iterator[list[str]]:
-    """New accounts, each with the cookie of a login; one command makes ten."""
+    """New accounts, each with a session cookie; one command creates ten."""
 
     def sessions() -> Iterator[list[str]]:
         while True:

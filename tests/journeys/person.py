@@ -1,4 +1,4 @@
-"""The steps of a person in the browser.
+"""The steps that a person takes in the browser.
 
 Elements are found by structure, not by text, so that the steps work in every language.
 """
@@ -40,7 +40,7 @@ class Person:
         self.page.goto("/accounts/signup/")
         self.send_form(email=self.email, password1=PASSWORD)
         self.page.wait_for_url("**/accounts/confirm-email/")
-        # Only the path, because the person may use another host name.
+        # Use only the path, because the person may use another host name.
         self.page.goto(urlsplit(link_in(self.mails.wait_for(self.email))).path)
         self.send_form()
         self.page.wait_for_url("**/keys/")

@@ -15,7 +15,7 @@ from tests.support.server import ephemeral_server
 
 pytestmark = pytest.mark.long
 
-# The longest allowed name, with no place for a line break.
+# The longest allowed name, without a place where a line may break.
 NAME = "Donaudampfschifffahrtsgesellschaft-Tests"
 STYLE = """element => getComputedStyle(element).backgroundColor"""
 LOGO = "image => image.complete && image.naturalWidth > 0 && image.currentSrc"

@@ -10,7 +10,7 @@ from tests.support.mailbox import link_in
 def test_an_invited_person_gets_to_the_keys(a_person, server, mails):
     alice = a_person(viewport=NARROW, color_scheme="dark")
     server.run("account", "invite", alice.email)
-    # Only the path, because the command has another address in its settings.
+    # Use only the path, because the command has another address in its settings.
     alice.page.goto(urlsplit(link_in(mails.wait_for(alice.email))).path)
 
     alice.expect_no_sideways_scrolling()

@@ -38,7 +38,7 @@ SMALL_TARGETS = """() => [
 @pytest.mark.long
 @pytest.mark.parametrize("viewport", [NARROW, DESKTOP], ids=["phone", "desktop"])
 def test_everything_to_press_is_big_enough_for_a_finger(a_member, viewport):
-    """WCAG 2.2, 2.5.8: 24 pixels."""
+    """WCAG 2.2 (2.5.8) requires 24 pixels."""
     alice = a_member(viewport=viewport)
     alice.create_key("x")
     key = alice.key_path

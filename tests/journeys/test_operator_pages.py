@@ -1,4 +1,4 @@
-"""The pages for operators keep the rules for every page.
+"""The pages for operators follow the rules for every page.
 
 The lists are full of long rows. They are in Russian, because Russian words are longer
 and take twice as many bytes.

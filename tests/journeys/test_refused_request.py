@@ -1,4 +1,4 @@
-"""Refusals are explained in their body once the owner of the key turns this on."""
+"""Refusals are explained in their body once the key's owner turns this on."""
 
 import pytest
 

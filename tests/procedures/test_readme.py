@@ -1,6 +1,6 @@
-"""Every command of README.md and every step of the action, as a reader runs them.
+"""Every command in README.md and every step of the action, as a reader runs them.
 
-Those that install packages need a package index and time, so `make long` runs them.
+Installing packages needs a package index and takes long, so only `make long` does it.
 """
 
 import os

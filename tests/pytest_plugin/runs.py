@@ -17,7 +17,7 @@ SECONDS = 90.0
 
 @dataclass
 class Run:
-    """A running pytest; its processes share a TMPDIR that no other process has."""
+    """A pytest run, whose processes share a TMPDIR that no other process has."""
 
     process: subprocess.Popen[bytes]
     folder: Path

@@ -120,7 +120,7 @@ def test_a_run_in_one_process_that_is_interrupted(tmp_path):
         run.wait_for("waits")
         run.process.send_signal(signal.SIGINT)
         assert run.process.wait(SECONDS) == 2
-        # pytest waited for its processes to end.
+        # pytest waited until its processes had ended.
         assert not run.processes()
 
     assert not run.left_behind()

@@ -39,7 +39,7 @@ def without_known_key(site: Server) -> list[tuple[bytes, int, str, str]]:
 def test_thousands_of_mixed_requests_are_counted_exactly_once(site):
     alice, bob = site.database.new_keys(2)
     kinds = [*with_key(site, alice), *with_key(site, bob), *without_known_key(site)]
-    # Few requests have an unknown key, because each of them waits for a look-up.
+    # Few requests have an unknown key, because each of them waits for a lookup.
     weights = [1.0] * 12 + [0.05, 1.0, 1.0]
     # Enough requests for their counts to be written in several ticks.
     sent = random.Random(4).choices(kinds, weights, k=5_000)

@@ -17,7 +17,7 @@ from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, exchange
 
-# A busy machine is allowed ten times as long as the promise.
+# A busy machine may take ten times as long as promised.
 PROMISED_SECONDS = 1.0
 ALLOWED_SECONDS = 10 * PROMISED_SECONDS
 

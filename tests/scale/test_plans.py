@@ -1,4 +1,4 @@
-"""The pages of a key use an index, however long its journal is.
+"""A key's pages use an index, however long its journal is.
 
 The tests ask both databases how they would run the cabinet's queries.
 """

@@ -21,12 +21,12 @@ from tests.support.wire import exchange
 
 ROWS_PER_WRITE = 500
 FLOOD = 2500
-# The connections of a flood. Each has one request under way, which limits how many keys
-# are looked up at once.
+# The connections in a flood. Each has one request in progress, which limits how many
+# keys are looked up at once.
 FLOODING = 200
 TICKS_A_SECOND = 2
 STATEMENTS_PER_WRITE = 9
-# One reads the rows of an address, and one writes the counts since the last tick.
+# One reads the rows for an address, and one writes the counts since the last tick.
 STATEMENTS_FOR_UNMATCHED = 2
 LOOK_UPS_A_SECOND = 100
 # The first and the last tick of a measurement, and one more to be safe.
@@ -122,7 +122,7 @@ def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
         with ThreadPoolExecutor(1) as pool:
             honest = pool.submit(lambda: [exchange(site.endpoint, raw) for raw in new])
             answered = spread(site.endpoint, flood, connections=FLOODING)
-            # On a busy machine, a look-up may take longer than two seconds.
+            # On a busy machine, a lookup may take longer than two seconds.
             assert answered[401] + answered[503] == FLOOD
             assert {answer.status for answer in honest.result()} == {200}
         wait_until(lambda: written(site) == before + len(new), "their usage is written")
@@ -134,7 +134,7 @@ def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
     allowed = look_ups * statements_for(FLOODING, site)
     allowed += measured.for_known_keys(site) + measured.for_unmatched()
     assert measured.statements <= allowed
-    # Otherwise the test would not notice a separate look-up for each key.
+    # Otherwise the test would not notice a separate lookup for each key.
     assert measured.seconds > 10 or allowed < FLOOD
 
 

@@ -62,6 +62,6 @@ def migrate_at_once(site: Server, number: int, folder: Path) -> list[str]:
 
 
 def pending(site: Server) -> str:
-    """Return the lines of `readback doctor` about the database."""
+    """Return what `readback doctor` says about the database."""
     done = run_command({**site.environment, "COLUMNS": "200"}, "doctor")
     return "".join(line for line in done.stdout.splitlines() if "database" in line)

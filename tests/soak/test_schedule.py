@@ -1,4 +1,4 @@
-"""The steps of a run of the soak."""
+"""The steps of a soak run."""
 
 import pytest
 from soak import schedule

@@ -1,4 +1,4 @@
-"""The judge of the soak notices when a promise is broken, and only then."""
+"""The soak's verdict names every broken promise, and nothing else."""
 
 import pytest
 from soak.records import Kill, Outage

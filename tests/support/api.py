@@ -72,7 +72,7 @@ def draft(content: object = MARKER, **members: object) -> dict[str, Any]:
 
 
 def key_with_checksum(secret: str) -> str:
-    """Return a key in the right form: `sk-echo-`, the secret, base62 of its CRC-32."""
+    """Return a well-formed key: `sk-echo-`, a secret, and their CRC-32 in base62."""
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     number = crc32(f"sk-echo-{secret}".encode())
     checksum = ""
@@ -196,7 +196,7 @@ def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
 
 
 def assert_success(answer: Answer) -> Any:
-    """Check the form of a success, whose JSON repeats no name; return the body."""
+    """Check the form of a success, in which no name is repeated; return the body."""
     assert (answer.status, answer.reason) == (200, "OK"), answer
     assert_common_headers(answer)
     assert answer.header("X-Error-Detail") is None

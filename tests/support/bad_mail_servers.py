@@ -61,7 +61,7 @@ def silent_server(interval: float | None = None) -> Iterator[HangingServer]:
 
 @contextmanager
 def server_that_is_down() -> Iterator[str]:
-    """Yield the URL of a port that is in use, but does not listen."""
+    """Yield the URL of a port that is taken, but on which nothing listens."""
     with socket.socket() as bound:
         bound.bind((HOST, 0))
         yield f"smtp://{HOST}:{bound.getsockname()[1]}"

@@ -19,7 +19,7 @@ _DRIP_SECONDS = 0.3
 
 
 class BadProvider(ThreadingHTTPServer):
-    """Calls the function for a path in `answers`; others get a valid configuration."""
+    """Answers each path as `answers` says, by default with a valid configuration."""
 
     request_queue_size = 100
     daemon_threads = True

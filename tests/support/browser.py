@@ -1,4 +1,4 @@
-"""A browser for the pages of a running cabinet, and codes of an authenticator app."""
+"""A browser for a running cabinet's pages, and codes from an authenticator app."""
 
 import base64
 import hmac

@@ -14,9 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def is_sent(path: str) -> bool:
-    """Return whether the file with this path, relative to the root, is part of the
-    build context.
-    """
+    """Return whether a build gets the file at this path, relative to the root."""
     parts = path.split("/")
     parents = ["/".join(parts[: n + 1]) for n in range(len(parts))]
     sent = True

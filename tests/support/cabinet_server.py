@@ -78,7 +78,7 @@ def cabinet_server(
         environment,
         folder,
         answers,
-        # Like Ctrl-C, it does not wait for clients that keep their connections open.
+        # Like Ctrl-C, this does not wait for clients that keep their connections open.
         stop=signal.SIGINT,
         expected_exit_code=None,
     ) as process:

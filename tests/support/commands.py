@@ -94,7 +94,7 @@ def run_readback(
 
 
 def own_ports() -> dict[str, str]:
-    """Return settings with free ports, for a server beside others on this machine."""
+    """Return settings with free ports, so that several servers can run at once."""
     return {
         f"READBACK_{listener}_BIND": f"127.0.0.1:{free_port()}"
         for listener in ("API", "CABINET", "OPS")

@@ -53,7 +53,7 @@ class Database:
         return value
 
     def moment(self, seconds_from_now: float) -> Any:
-        """Return a moment in the form that the tables use."""
+        """Return a time in the format that the tables use."""
         at = datetime.now(UTC) + timedelta(seconds=seconds_from_now)
         return at.strftime("%Y-%m-%d %H:%M:%S.%f") if self.is_sqlite else at
 

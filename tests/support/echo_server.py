@@ -103,7 +103,7 @@ def _media_type_of(head: Head) -> bytes:
 
 
 def recognising(handler: Echo, limits: Limits) -> ConnectionRegistry:
-    """Return a registry that recognises the heads of all requests."""
+    """Return a registry that recognizes the heads of all requests."""
     heads = RecognisedHeads(
         handler.describe,
         limits.head_fields,

@@ -14,7 +14,7 @@ from tests.support.made_once import shared_folder
 
 # Where programs and libraries are, and where files may be written.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
-# For the test run itself.
+# Variables for the test run itself.
 _KEPT_BEGINNINGS = ("READBACK_TEST_", "PYTEST_XDIST_")
 _FIRST_PROCESS = "READBACK_TEST_PROCESS"
 

@@ -1,4 +1,4 @@
-"""The Python files of a folder, and what they import."""
+"""The Python files in a folder, and what they import."""
 
 import ast
 import os
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-# Environments that the tests of clients install inside tests/.
+# Environments that the client tests install inside tests/.
 _INSTALLED = {".venv", "node_modules"}
 # Attributes of a statement that hold lists of other statements.
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -33,7 +33,7 @@ def imports_of(path: Path) -> frozenset[str]:
 
 
 def statements_in(path: Path) -> Iterator[ast.AST]:
-    """Yield the statements of a file, without their many expressions."""
+    """Yield the statements in a file, without their many expressions."""
     found: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     for node in found:
         for name in _BLOCKS:

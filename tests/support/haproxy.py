@@ -8,7 +8,7 @@ from tests.support.commands import free_port
 def on_loopback(configuration: str, network: str) -> str:
     """Replace the ports with free ones on loopback, and replace the fixed addresses.
 
-    `network`, such as "127.88.1.", becomes the beginning of these addresses.
+    `network`, such as "127.88.1.", replaces the beginning of these addresses.
     """
     text = re.sub(
         r"bind :\d+", lambda _: f"bind 127.0.0.1:{free_port()}", configuration

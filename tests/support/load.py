@@ -1,6 +1,6 @@
 """Many requests in a short time, sent without waiting for answers.
 
-Answers are only counted by their status; `wire.py` reads answers strictly.
+Answers are only counted, by status; `wire.py` reads answers strictly.
 """
 
 import re

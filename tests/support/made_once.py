@@ -19,7 +19,7 @@ _cleaners: list[subprocess.Popen[bytes]] = []
 
 
 def shared_folder() -> Path:
-    """Return the folder of this run, and create it first if there is none.
+    """Return this run's folder, and create it first if there is none.
 
     The first process calls this before it starts others, which inherit the name.
     """
@@ -34,7 +34,7 @@ def shared_folder() -> Path:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # Ctrl-C must not end it.
+                # Ctrl-C must not end the cleaner.
                 start_new_session=True,
             )
         )

@@ -32,7 +32,7 @@ logging.getLogger("mail.log").addFilter(_is_not_a_refused_certificate)
 
 
 class Mailbox:
-    """A server that keeps the e-mails for all recipients, the oldest first."""
+    """A server that keeps the e-mails for all recipients, oldest first."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
@@ -55,7 +55,7 @@ class Mailbox:
     def wait_for(
         self, to: str, subject_part: str = "", timeout: float = PATIENCE
     ) -> EmailMessage:
-        """Return the newest e-mail to an address with these words in its subject."""
+        """Wait for an e-mail to an address about `subject_part`; return the newest."""
 
         def matching() -> list[EmailMessage]:
             return [m for m in self.to(to) if subject_part in m["Subject"]]

@@ -1,4 +1,4 @@
-"""The metrics and the readiness of a server, from its ops listener."""
+"""A server's metrics and readiness, from its ops listener."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 def metrics(ops_url: str) -> dict[str, int]:
-    """Return all metrics without labels, by their names without `readback_`."""
+    """Return the metrics that have no labels, by name without `readback_`."""
     return {name: int(float(n)) for name, labels, n in _samples(ops_url) if not labels}
 
 

@@ -113,7 +113,7 @@ def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def prepare(request: Any) -> Any:
-    """Create or change a person, or register the URL to which the logins return."""
+    """Create or change a person, or register the URL to which logins return."""
     from allauth.account.models import EmailAddress
     from allauth.idp.oidc.models import Client
     from django.contrib.auth import get_user_model

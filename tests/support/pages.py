@@ -1,4 +1,4 @@
-"""The code blocks of docs/, so that tests run what readers copy."""
+"""The code blocks in docs/, so that tests run what readers copy."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
 def block(words: str) -> str:
-    """Return the code block of the English pages with a line that begins with `words`.
+    """Return the code block in the English pages with a line that begins with `words`.
 
     If several pages contain it, the blocks must be identical.
     """

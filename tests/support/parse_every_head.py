@@ -1,7 +1,7 @@
 """With READBACK_TEST_PARSE_EVERY_HEAD, the tests' processes parse every head.
 
 `make long` runs the tests of the protocol and the contract this way, because they must
-also pass if no head is recognised from an earlier request.
+also pass if no head is recognized from an earlier request.
 """
 
 import os

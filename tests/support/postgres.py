@@ -142,8 +142,8 @@ def _make_files(place: Path) -> None:
     """Make the files of a server with a migrated database."""
     with _started(place / "data") as server:
         made = Postgres(server)
-        # Tests kill only processes. With fsync, a new database takes half a second,
-        # and startup after a kill first syncs every file.
+        # Tests kill processes, but do not cut the power. With fsync, a new database
+        # takes half a second, and startup after a kill first syncs every file.
         made.execute("ALTER SYSTEM SET fsync = off")
         made.execute("SELECT pg_reload_conf()")
         made.execute(f"CREATE DATABASE {_MIGRATED}")

@@ -1,4 +1,4 @@
-"""The processes of a running server, as seen from outside."""
+"""A running server's processes, as seen from outside."""
 
 import os
 import signal
@@ -62,7 +62,7 @@ def suspended(*processes: psutil.Process) -> Iterator[None]:
         yield
     finally:
         for process in processes:
-            # A test may have killed it.
+            # A test may have killed the process.
             with suppress(psutil.NoSuchProcess):
                 process.resume()
 
@@ -86,7 +86,7 @@ def one_connection_per_worker(server: Server) -> Iterator[list[Connection]]:
 
 
 def _listener(port: int) -> str:
-    """Return the listening socket of a port of 127.0.0.1, as `_open_files` names it.
+    """Return the socket that listens on a port of 127.0.0.1, as `_open_files` names it.
 
     The kernel lists listening sockets first. psutil reads the whole table for each
     process, which is slow while thousands of connections are closing.

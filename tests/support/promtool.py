@@ -6,7 +6,7 @@ from tests.support.programs import needed_program
 
 
 def run_promtool(*arguments: str, text: str = "") -> str:
-    """Run promtool and expect no complaint; return its stdout."""
+    """Run promtool, which must not complain; return its stdout."""
     program = needed_program("promtool")
     done = subprocess.run(
         [program, *arguments], input=text, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""The Pythons of this machine, for code that must run on all of them."""
+"""The Pythons on this machine, for code that must run on all of them."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 """A whole server as a process, with an account and a key.
 
-It is started and stopped as an operator would do it, but keys are written directly to
-its database. tests/cli tests the commands for keys.
+It is started and stopped as an operator would, but keys are written directly to its
+database. tests/cli tests the commands for keys.
 """
 
 import json
@@ -63,7 +63,7 @@ class Server:
         return Database(self.environment.get("READBACK_DATABASE_URL", default))
 
     def new_key(self, rehearse: str = "") -> str:
-        """Add a key to the account, like `readback key create` without a process."""
+        """Add a key as `readback key create` does, but in this process."""
         account = "SELECT id FROM cabinet_user WHERE email = ?"
         key = keys.mint()
         owner = self.database.value(account, self.account_email)
@@ -71,7 +71,7 @@ class Server:
         return key
 
     def revoke_key(self, key: str) -> None:
-        """Revoke a key, like `readback key revoke` without a process."""
+        """Revoke a key as `readback key revoke` does, but in this process."""
         self.database.revoke_key(key)
 
 

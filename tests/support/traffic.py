@@ -1,4 +1,4 @@
-"""Clients that send one request after the other and record each outcome.
+"""Clients that send one request after another and record each outcome.
 
 A request fails if its answer is missing or wrong. A client closes its connection after
 an answer that announces the end. Most clients keep their connections; every fourth

@@ -45,7 +45,7 @@ _IMPORTED = [
     "whitenoise.middleware",
 ]
 _forks = multiprocessing.get_context("forkserver")
-# Choose the folder of its socket now: a test may set TMPDIR to a path that is too long.
+# Choose the socket's folder now: a test may set TMPDIR to a path that is too long.
 multiprocessing.util.get_temp_dir()
 _forks.set_forkserver_preload(_IMPORTED)
 

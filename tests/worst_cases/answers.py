@@ -1,7 +1,7 @@
 """Every kind of answer, many times in a row: what it costs and what it leaves behind.
 
 `test_work.py` counts the work, and `test_answers.py` the memory. Work is counted with
-parsed heads, because the head of a refused request is often not recognised.
+parsed heads, because the head of a refused request is often not recognized.
 """
 
 import re

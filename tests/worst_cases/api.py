@@ -1,6 +1,6 @@
 """What a stranger or a key's holder can send to make the API work hardest.
 
-Each shape is a whole request, or one that is refused half-way, on a new connection to
+Each shape is a whole request, or one that is refused halfway, on a new connection to
 the real API whose transport only stores bytes. Some begin in a state that other clients
 prepared. `test_work.py` counts the work.
 """
@@ -338,7 +338,7 @@ CASES = [
     ),
     *(_case(f"chunks: {name}", shape, CHUNKED_BYTES) for name, shape in CHUNKS.items()),
     *(_case(f"head: {name}", shape, HEAD_BYTES) for name, shape in HEADS.items()),
-    # No pattern is made of a head with more than 40 lines.
+    # No pattern is made from a head with more than 40 lines.
     _case("head: a pattern is made", _made_pattern, 300),
     *(_prepared(f"prepared: {name}", HEADS[name], HEAD_BYTES) for name in HEADS),
     _prepared("prepared: a line without an end", _without_end, 200_000),

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-# Special instructions that valgrind recognises and processors ignore
+# Special instructions that valgrind recognizes and processors ignore
 # (valgrind.h), as a function that takes the address of a request.
 _CLIENT_REQUEST = {
     "x86_64": bytes.fromhex(
@@ -59,7 +59,7 @@ class WorstCase(NamedTuple):
 
 
 def why_not() -> str:
-    """Return why nothing can be counted here; empty if it can."""
+    """Return why this machine cannot count instructions; empty if it can."""
     if not shutil.which("valgrind"):
         return "valgrind is not installed"
     if platform.machine() not in _CLIENT_REQUEST:
@@ -84,7 +84,7 @@ def count(*modules: str) -> dict[str, list[int]]:
     totals = [int(total.replace(",", "")) for total in _COUNTED.findall(text)]
     assert totals, "valgrind counted nothing"
     counted: dict[str, list[int]] = {}
-    # The total before and after each measurement.
+    # valgrind logged a total before and after each measurement.
     for name, before, after in zip(
         done.stdout.splitlines(), totals[::2], totals[1::2], strict=True
     ):
@@ -96,7 +96,7 @@ def main(modules: Sequence[str]) -> None:
     """Measure all cases; print the name of a case after each measurement."""
     write_total = _total_writer()
     cases = [case for name in modules for case in import_module(name).CASES]
-    for case in cases:  # Python specialises its bytecode while it runs
+    for case in cases:  # Python specializes its bytecode while it runs
         for _ in range(2):
             case.run(case.make(case.limit // 64))
     gc.disable()

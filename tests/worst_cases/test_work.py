@@ -27,7 +27,8 @@ ONCE = 250_000
 # Requests that arrive in many packets are processed packet by packet, and pipelined
 # ones one by one, with other requests in between.
 IN_STEPS = ("packets: ", "requests at once")
-# A refusal has to be explained; without an accepted key, the body is not read.
+# The most work for a refusal, as a multiple of that for a success. A refusal has to be
+# explained; without an accepted key, the body is not read.
 MOST_FOR_A_REFUSAL = 3
 MOST_FOR_A_STRANGER = 2
 STRANGERS = ("answer: 401", "answer: 404, no key")

@@ -111,7 +111,7 @@ def test_an_account_is_found_by_any_form_of_its_address(database):
     assert EmailAddress.objects.get(user=made).email == made.email
     for typed in ("alice@пример.рф", "ALICE@XN--E1AFMKFD.XN--P1AI"):
         assert selectors.account_find(typed) == made
-    # It must not become strasse.de, which belongs to someone else.
+    # The domain must not become strasse.de, which belongs to someone else.
     assert selectors.account_find("alice@straße.de") is None
     with pytest.raises(account_services.ServiceError, match="xn--"):
         account_services.account_create("alice@straße.de")

@@ -41,14 +41,14 @@ TABLES_LEFT_OUT = {
 # Columns that are not in the file. Ids and owners mean nothing to the reader.
 COLUMNS_LEFT_OUT = {
     "account.EmailAddress": {"id", "user"},
-    # The operator is someone else.
+    # `by` is the operator, who is someone else.
     "cabinet.AuditEntry": {"id", "by", "by_id"},
     "cabinet.JournalEntry": {"id"},
-    "cabinet.Key": {"owner", "digest", "last_created"},  # secret; the API's counter
+    # The digest is secret, and only the API uses `last_created`.
+    "cabinet.Key": {"owner", "digest", "last_created"},
     "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # sent to the owner
     "cabinet.Usage": {"id"},
-    # Secret.
-    "cabinet.User": {"password"},
+    "cabinet.User": {"password"},  # secret
     "mfa.Authenticator": {"id", "user", "data"},  # secret, except for the name
     "socialaccount.SocialAccount": {"id", "user"},
     # The key is secret; `sessions.py` empties `user_agent` after reading names from it.
@@ -71,7 +71,7 @@ def tables_of_an_account() -> set[type[models.Model]]:
 
 
 def fill(alice: User) -> None:
-    """Add a row to every table of an account, some of them with secrets."""
+    """Add a row to each of the account's tables; some rows contain secrets."""
     key = key_services.key_create(alice, "laptop").key
     used(key, 7)
     entry(key, user_agent="curl/8.5.0")

@@ -185,7 +185,7 @@ def test_counts_are_in_the_database_and_survive_a_flood_of_entries(alice):
 
 
 def test_the_address_that_counts_is_what_the_proxies_of_the_setting_wrote():
-    """`tests/unit/test_client_address.py` shows which entry that is."""
+    """`tests/unit/test_client_address.py` shows which address that is."""
     headers = {"x-forwarded-for": "192.0.2.66, 203.0.113.5", "x-real-ip": "192.0.2.66"}
     request = RequestFactory().get("/", headers=headers, REMOTE_ADDR="198.51.100.1")
     for proxies, address in ((0, "198.51.100.1"), (1, "203.0.113.5")):
@@ -210,8 +210,8 @@ def test_several_workers_count_together(tmp_path):
         attempts = [pool.submit(_wrong_login, server.url, n) for n in range(20)]
         seen = [attempt.result() for attempt in attempts]
 
-    # Ten are allowed; of five attempts at the same time, four more may pass. With
-    # separate counts in three workers, all of them would pass.
+    # Ten attempts are allowed, and four more may pass, because five are made at once.
+    # If the three workers counted separately, all of them would pass.
     assert set(seen) == {200, 429}
     assert seen.count(200) <= 14, seen
 

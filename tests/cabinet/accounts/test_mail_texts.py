@@ -113,7 +113,7 @@ def rendered(
 
 
 class Markup(HTMLParser):
-    """The links of a page, with classes; fails if a tag is unclosed or loads a file."""
+    """An e-mail's links with classes; fails if a tag is unclosed or loads a file."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -68,7 +68,7 @@ WEAK = [
     "n8zgt5p0shw=",
     "kartoffelpuffer",
     "KARTOFFELPUFFER",
-    # Words from this site, and the address of the account.
+    # Words from this site, and the account's address.
     "readbackreadback",
     "Readback2026",
     "readback-echo-1",

@@ -99,7 +99,8 @@ def test_a_code_works_once_within_its_whole_tolerance(alice, app, monkeypatch):
     """allauth accepts a code for 90 seconds, but remembers its use for only 30."""
     used = app.code
     assert log_in(ALICE, used).is_logged_in
-    CacheEntry.objects.filter(cache_key__contains="totp.used").delete()  # as after 31 s
+    # Forget the use, as allauth does after 30 s.
+    CacheEntry.objects.filter(cache_key__contains="totp.used").delete()
 
     assert not log_in(ALICE, used).is_logged_in
 

@@ -12,7 +12,7 @@ from tests.support.mailbox import text_of as text_of_mail
 
 ALICE, BOB = "alice@example.org", "bob@example.com"
 DOMAINS = "example.org,example.net"
-# The rules do not depend on the database.
+# On SQLite only, because the rules do not depend on the database.
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 

@@ -1,4 +1,4 @@
-"""Signing up: confirmation, and revealing nothing about other accounts."""
+"""Signing up: confirming the address, and revealing nothing about other accounts."""
 
 import time
 from datetime import UTC, datetime
@@ -65,7 +65,7 @@ def test_only_the_button_confirms_once_and_logs_no_other_browser_in(mails):
     assert response.headers["Location"] == "/accounts/login/"
     assert not other.is_logged_in
     assert "no longer works" in words_of(late.get(link))
-    # The button on a page that was opened earlier.
+    # A page that was opened earlier still has the button.
     assert late.post(link).status_code == 404
 
 
@@ -138,7 +138,8 @@ def test_parallel_sign_ups_with_one_address_create_one_account():
     numbers = count(1)
 
     def sign_up() -> int:
-        # From several addresses, because allauth locks the count of a client address.
+        # Each from its own address: allauth locks the count of an address, so sign-ups
+        # from only one would run one at a time.
         visitor = Visitor(address=f"203.0.113.{next(numbers)}")
         return visitor.sign_up(ALICE).status_code
 
@@ -166,7 +167,7 @@ def test_a_forged_host_does_not_change_the_link(mails):
 
 
 INVALID_ADDRESSES = [
-    # Python would turn it into strasse.de, which belongs to someone else.
+    # Python would turn the domain into strasse.de, which belongs to someone else.
     "alice@straße.de",
     "alice@\u03b2\u03cc\u03bb\u03bf\u03c2.com",
     "alice@example.org\r\nBcc: mallory@example.org",

@@ -51,7 +51,7 @@ def running_provider() -> Iterator[Provider]:
 
 @contextmanager
 def configured(**changes) -> Iterator[None]:
-    """Change the settings of single sign-on, as a restart with other settings would."""
+    """Change the single sign-on settings, as a restart with other settings would."""
     provider_documents._remembered.clear()
     config = replace(settings.CONFIG, **changes)
     providers = account_rules.providers(config)
@@ -369,7 +369,7 @@ def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
     alice = Visitor()
     [state] = parse_qs(urlsplit(leave(alice)).query)["state"]
     forged = [
-        returned,  # the state of another browser
+        returned,  # with the state of another browser
         f"{CALLBACK}?code={code}&state=forged",
         f"{CALLBACK}?code={code}",
         CALLBACK,

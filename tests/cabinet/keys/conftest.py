@@ -1,4 +1,4 @@
-"""Fixtures for an owner and a key, which most tests of keys need."""
+"""Fixtures for an owner and a key, which most tests in this folder need."""
 
 import pytest
 

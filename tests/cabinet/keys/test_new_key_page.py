@@ -39,7 +39,7 @@ def test_the_page_shows_the_key_once_and_fills_it_into_the_examples(alice):
     assert "no-store" in page.headers["Cache-Control"]
     for placeholder in ("BASE_URL", "API_KEY", "MODEL"):
         assert f"&lt;{placeholder}&gt;" not in text
-    # The key itself, the form of the test, and three programs.
+    # In the key's own box, in the form that sends a test, and in three programs.
     assert text.count(key) == 1 + 1 + 3
     assert f">{settings.CONFIG.base_url}</code>" in text
 

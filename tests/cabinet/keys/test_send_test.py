@@ -88,7 +88,7 @@ def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, 
     assert UNCHANGED in words
     assert "What is left to test is your program" in words
     assert "Waiting for your first request" in words and "Nothing arrives?" in words
-    # The key, the form and three programs, as before the test.
+    # As before the test: in the key's own box, in the form, and in three programs.
     assert text_of(page).count(api.api_key) == 1 + 1 + 3
 
 

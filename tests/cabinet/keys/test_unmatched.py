@@ -1,4 +1,4 @@
-"""Requests without an accepted key from the network of the page's reader."""
+"""Owners see requests from their own network that had no accepted key."""
 
 import time
 from dataclasses import replace

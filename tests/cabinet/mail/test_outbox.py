@@ -94,7 +94,7 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
     wait_until_sent()
     assert len(mails.to(ALICE)) == len(mails.to(BOB)) == 1
     wait_until(lambda: len(log) == 2, "both lines are logged")
-    # One line when the server stops working and one when it works again.
+    # A line is logged when the server stops working, and another when it works again.
     assert log == [
         "Mails wait in the outbox. The mail server failed: ConnectionRefusedError.",
         "Mail can be sent again.",

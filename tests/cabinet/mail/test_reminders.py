@@ -122,7 +122,7 @@ def test_a_rotated_key_has_a_reminder_only_while_a_program_still_uses_it(alice, 
     quiet, busy = a_key(alice, 60 * DAY, 90 * DAY), a_key(alice, 60 * DAY, 90 * DAY)
     for key in (quiet, busy):
         key_services.key_rotate(key, 7 * DAY)
-    assert added() == 0  # the notice of the rotation says when they end
+    assert added() == 0  # the notice of the rotation says when they expire
 
     clock.ahead += 6 * DAY + HOUR
     Key.objects.filter(pk=busy.pk).update(last_used_at=timezone.now() - HOUR)

@@ -25,7 +25,7 @@ def has_button(page: str, name: str) -> bool:
 
 
 def do(visitor: Visitor, made: User, name: str) -> None:
-    """Press a button of the page, and confirm."""
+    """Press a button on the account's page, and confirm."""
     assert has_button(text_of(visitor.get(page_of(made))), name), name
     fields = {"action": name, "_selected_action": str(made.pk)}
     asked = visitor.send(LIST, fields, page=page_of(made))

@@ -45,7 +45,7 @@ def test_the_admin_redirects_to_the_rate_limited_login_page(operator):
         while response.headers["Location"].startswith("/admin/login/"):
             response = Visitor().get(response.headers["Location"])
         assert response.headers["Location"].startswith("/accounts/login/?next=%2Fadmin")
-    # Django's own login form accepts no password.
+    # Django's own login form does not accept passwords.
     mallory = Visitor()
     fields = {"username": OPERATOR, "password": PASSWORD}
     response = mallory.post("/admin/login/", fields)

@@ -31,7 +31,7 @@ def configured(database) -> Iterator[None]:
 
 
 def read(headers: dict[str, str] = WITH_TOKEN) -> tuple[int, str]:
-    # Prometheus sends the address that it connects to in the Host header.
+    # In the Host header, Prometheus sends the address to which it connects.
     client = Client(headers={"host": "10.0.0.5:8001", **headers})
     response = client.get("/metrics")
     return response.status_code, response.content.decode()
@@ -87,7 +87,7 @@ WRONG = [
 
 @ON_SQLITE
 def test_without_the_token_there_is_no_such_page():
-    """Not even for this machine: a proxy on it may forward public requests."""
+    """Requests from this machine also need the token: a proxy may have sent them on."""
     for wrong in WRONG:
         client = Client(headers={"host": HOST_NAME, "authorization": wrong})
         page = client.get("/metrics")

@@ -13,7 +13,7 @@ from readback.cabinet.serving import errors
 from tests.cabinet.visitor import Visitor, text_of
 from tests.support.brand_folder import fill, png
 
-# Everything that HTML, TOML, headers and Python might interpret.
+# With characters that HTML, TOML, headers or Python might interpret.
 NAME = "Aurora <b>\"%(x)s\" {{ y }} & 'Co'"
 ESCAPED = "Aurora &lt;b&gt;&quot;%(x)s&quot; {{ y }} &amp; &#x27;Co&#x27;"
 

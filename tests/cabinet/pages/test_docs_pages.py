@@ -92,7 +92,7 @@ def test_the_page_of_findings_has_every_finding_in_its_language(language):
             longest = max(re.split(r"\{\w+\}", text), key=len)
             assert " ".join(longest.split()) in words
         assert (f'id="{docs.anchor(row.id)}"' in text_of(page)) == bool(hint)
-    # Only the page in the repository refers readers to this file.
+    # Only the page in the repository refers readers to the source.
     assert "src/readback" not in text_of(page)
 
 

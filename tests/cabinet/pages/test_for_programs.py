@@ -97,7 +97,7 @@ def test_llms_txt_has_the_contract_and_every_page():
     text = text_of(answer)
     lines = text.partition("## The contract\n")[2].partition("## Doc")[0].splitlines()
 
-    # Short enough to be read completely, before anything else.
+    # The contract is short enough to be read in full before anything else.
     assert 30 < len(list(filter(None, lines))) <= 46
     for code, row in contract.REFUSALS.items():
         assert f"- {row.status} `{code}`: {row.sentence} {row.hint}" in lines

@@ -1,4 +1,4 @@
-"""The privacy page names every table and cookie, and the figures of the settings."""
+"""The privacy page names every table and cookie, and shows the configured times."""
 
 import pytest
 from django.apps import apps

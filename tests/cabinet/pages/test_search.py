@@ -1,4 +1,4 @@
-"""The search of the documentation finds what people paste and type."""
+"""Searching the documentation finds what people paste and type."""
 # ruff: noqa: E501 (messages as programs print them)
 
 import re
@@ -16,8 +16,8 @@ from tests.cabinet.visitor import Visitor, text_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# Printed messages and typed questions, with the sections that may come first. A section
-# has the name of its heading on the English page, even for a Russian message.
+# Printed messages and typed questions, with the sections that may come first. Sections
+# are named after their headings on the English page, even for a Russian message.
 MESSAGES = Path(__file__).with_name("messages.tsv")
 # What people type, and how the address of one of the results must begin.
 TYPED = {

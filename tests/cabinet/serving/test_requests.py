@@ -67,7 +67,7 @@ def test_a_hostile_request_is_refused_in_one_line(
 
     # `exchange` expects the server to close the connection after this header.
     assert (answer.status, answer.header("Connection")) == (status, "close")
-    # An empty body repeats nothing of the request, and is also right for HEAD.
+    # An empty body repeats no part of the request, and is also right for HEAD.
     assert answer.body == b""
     for name, value in headers_of(Config()).items():
         assert answer.header(name) == value

@@ -1,4 +1,4 @@
-"""Migrations: they match the models, keep data, and are found if not applied."""
+"""Migrations match the models and keep data; missing ones are detected."""
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry

@@ -18,7 +18,7 @@ from tests.support.wire import Answer, Endpoint, exchange
 
 @dataclass
 class Site:
-    """A server, its database, and unused keys of Alice."""
+    """A server, its database, and Alice's unused keys."""
 
     server: Server
     database: Database

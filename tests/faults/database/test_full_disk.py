@@ -25,7 +25,7 @@ SENTENCES = {
 
 
 class Visitor(Browser):
-    """A person who has opened the form for a new account."""
+    """A person who has opened the sign-up form."""
 
     def __init__(self, server: CabinetServer, language: str = "en") -> None:
         super().__init__(server.url, language)
@@ -79,7 +79,7 @@ def _write(file, size: int) -> bool:
 
 @contextmanager
 def small_files(server: CabinetServer) -> Iterator[Prefix]:
-    """Let the cabinet write only 4096 bytes to a file; this needs no root."""
+    """Let the cabinet write only 4096 bytes to a file, which does not require root."""
     manager = psutil.Process(server.pid)
     with limited_files(manager.pid, *(child.pid for child in manager.children())):
         yield ("prlimit", "--fsize=4096")
