@@ -1,7 +1,7 @@
 """Readback's work for a request without a socket, a database or a clock.
 
 The real connections and the real API get the bytes that they would receive, and write
-to transports that only store. The clock is stopped, so the work is the same each time.
+to transports that only store them. The clock is stopped, so the work does not vary.
 
 It runs as a separate process, `python -m bench.in_process KIND`: it prints a line when
 it is ready, sends as many requests as each line on standard input says, and prints a
@@ -114,7 +114,7 @@ def main(kind: str) -> None:
     still = repeat(time.monotonic()).__next__
     for module in (flow_control, exchange):
         module.monotonic = still  # type: ignore[attr-defined]
-    # As a worker does after its start.
+    # A worker also does this after its start.
     gc.collect()
     gc.freeze()
     print("ready", flush=True)

@@ -174,7 +174,7 @@ def _prints_otherwise(
 
 
 def _run(words: list[str], home: str) -> tuple[int | None, str]:
-    """Return the exit code, or None after a time-out, and all output."""
+    """Return the exit code, or None after a timeout, and all output."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(

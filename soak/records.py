@@ -28,7 +28,7 @@ class Observation(NamedTuple):
 
     sent: float
     received: float
-    """When the answer was complete, or was certain not to come."""
+    """When the answer was complete, or it was certain that none would come."""
     connection: int
     created: int
     key: int
