@@ -41,7 +41,7 @@ def many_clients(worker: Worker, kind: str = traffic.MANY_CLIENTS) -> Send:
     for key in known:
         worker._add_key(keys.digest(key.encode()))
     sent = [request.to_bytes(PORT) for request in traffic.KINDS[kind](known)]
-    # One connection fewer; otherwise each would only ever carry every eighth key.
+    # One fewer: with 32 connections, each would only ever carry every eighth key.
     return _on_kept(worker, CONNECTIONS - 1, sent)
 
 

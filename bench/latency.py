@@ -26,7 +26,7 @@ FLOOR = "nginx"
 SERVERS = ("readback", "go", "fastapi", FLOOR)
 CONNECTIONS = {ONE_KEY: load.CONNECTIONS, ANY_TEXT: KEYS}
 SHARES = (10, 50)
-"""Percent of the rate that a core sustains."""
+"""Percentages of the rate that a server sustains on its core."""
 
 
 def measure(

@@ -30,11 +30,11 @@ Cell = tuple[Any, ...]
 """The labels of a count; the last one is the code."""
 
 JOURNAL_INTERVAL = 2
-"""The setting of the tested service; it is short, so that counts are written soon."""
+"""The tested service's setting, which is short so that counts are written soon."""
 METRICS_SECONDS = 2.0
 """A killed worker may lose the counts of half a second, or of more if it is busy."""
 USAGE_SECONDS = METRICS_SECONDS + JOURNAL_INTERVAL + 1.0
-"""The same for rows of usage, which are written later than they are added up."""
+"""The same for rows of usage, which are written only after the interval."""
 
 
 @dataclass

@@ -42,7 +42,7 @@ STOP_SECONDS = 8.0
 # milliseconds.
 LOOK_UP_SECONDS = 0.01
 KEYS_PER_LOOK_UP = 100
-# How often unmatched requests that pages no longer show are deleted.
+# How often to delete unmatched requests that pages no longer show.
 EXPIRY_SECONDS = 30.0
 CLEANING_SECONDS = 3600.0
 CLEANING_RETRY_SECONDS = 60.0
