@@ -65,8 +65,8 @@ class Database:
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
         self._closing: asyncio.Task[None] | None = None
-        # The batch that is being written. After an error it may have been written all
-        # the same, so nothing else is written until another attempt has succeeded.
+        # The batch that is being written. After an error it may still have been
+        # written, so nothing else is written until another attempt has succeeded.
         self._batch: list[Tally] = []
         self._next_write = 0.0
         self._unmatched_are_due = False
