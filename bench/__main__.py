@@ -99,7 +99,7 @@ def check_rules() -> None:
 
 
 def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> None:
-    """Compare the chosen peers with the limit; all of them if none is chosen."""
+    """Compare the chosen peers, or all if none is chosen, with nginx as the limit."""
     known = load_peers()
     wanted = set(only or known) & known.keys()
     if not wanted:

@@ -43,8 +43,8 @@ INVALID = "invalid checksums"
 VALID = "valid checksums"
 # The longest pause between two requests with the known key, in seconds.
 CLIENT_PAUSE = 0.0015
-# A connection of the flood sends one request per period, in milliseconds. Its pause is
-# shorter by the time that the response takes.
+# Each connection of the flood sends one request per period, in milliseconds. Its pause
+# is shorter than the period, because a response also takes time.
 FLOOD_PERIOD = 20
 FLOOD_PAUSE = {INVALID: 19, VALID: 10}
 FLOOD_KEYS = 20_000

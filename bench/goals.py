@@ -61,7 +61,7 @@ class Measurements:
         return max(found, key=efficiency)
 
     def longest(self, name: str) -> Rounds:
-        """Return the rounds with the longest texts; `name` is like nginx_cyrillic."""
+        """Return the rounds with the longest texts for a name like `nginx_cyrillic`."""
         if name not in self._sizes:
             raise MeasurementError(f"there are no results for {name}")
         rounds: Rounds = self._sizes[name]

@@ -1,7 +1,7 @@
 """Readback's work for a request without a socket, a database or a clock.
 
 The real connections and the real API get the bytes that they would receive, and write
-to transports that only store. The clock is stopped, so the work is the same each time.
+to transports that only store them. The clock is stopped, so the work does not vary.
 
 It runs as a separate process, `python -m bench.in_process KIND`: it prints a line when
 it is ready, sends as many requests as each line on standard input says, and prints a
@@ -41,7 +41,7 @@ def many_clients(worker: Worker, kind: str = traffic.MANY_CLIENTS) -> Send:
     for key in known:
         worker._add_key(keys.digest(key.encode()))
     sent = [request.to_bytes(PORT) for request in traffic.KINDS[kind](known)]
-    # One connection fewer; otherwise each would only ever carry every eighth key.
+    # One fewer: with 32 connections, each would only ever carry every eighth key.
     return _on_kept(worker, CONNECTIONS - 1, sent)
 
 
@@ -114,7 +114,7 @@ def main(kind: str) -> None:
     still = repeat(time.monotonic()).__next__
     for module in (flow_control, exchange):
         module.monotonic = still  # type: ignore[attr-defined]
-    # As a worker does after its start.
+    # A worker also does this after its start.
     gc.collect()
     gc.freeze()
     print("ready", flush=True)

@@ -1,7 +1,7 @@
 """Count the user-mode instructions of Readback per request, with valgrind.
 
-They depend on the processor's architecture and on how Python was built, but neither on
-the speed of the machine nor on other programs. The kernel's work is not included.
+The counts depend on the processor's architecture and on how Python was built, but not
+on the speed of the machine or on other programs. The kernel's work is not included.
 
 Only the work for requests is counted (`in_process.py`). A server also does periodic
 work, and how much of that falls into a count depends on how busy the machine is.
@@ -40,7 +40,7 @@ KINDS = {
 
 
 def measure(progress: ProgressBar) -> None:
-    """Count every kind; write `instructions.json`."""
+    """Count the instructions for each kind of traffic; write `instructions.json`."""
     file = ResultsFile("instructions", {"requests": REQUESTS}, published=True)
     cases = file.data["cases"] = {}
     progress.add_steps(1 + len(KINDS))
@@ -86,7 +86,7 @@ class _Counted:
         self._expect("ready")
 
     def per_request(self, requests: int) -> float:
-        # Python specialises its bytecode while it runs, and caches fill.
+        # Python specializes its bytecode while it runs, and caches fill.
         self._send(WARM_UP_REQUESTS)
         _command(self._process.pid, "instrumentation", "on")
         self._count(FEW_REQUESTS)  # discarded: valgrind translates the code now

@@ -1,4 +1,4 @@
-"""The latency that a user notices, of a server that is not saturated.
+"""The latency that users notice when a server is not saturated.
 
 The rate that each server sustains on its core is measured first. The server then gets
 10 % and 50 % of it, from one client and from 1,000 clients with a connection each.
@@ -26,7 +26,7 @@ FLOOR = "nginx"
 SERVERS = ("readback", "go", "fastapi", FLOOR)
 CONNECTIONS = {ONE_KEY: load.CONNECTIONS, ANY_TEXT: KEYS}
 SHARES = (10, 50)
-"""Percent of the rate that a core sustains."""
+"""Percentages of the rate that a server sustains on its core."""
 
 
 def measure(

@@ -75,7 +75,7 @@ def wrk(
 def measure_cpu(
     command: list[str], pids: list[int]
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """Run a load generator; return its report, and the CPU used meanwhile.
+    """Run a load generator; return its report, and the CPU time used meanwhile.
 
     The report is the JSON at the end of its output.
     """

@@ -85,7 +85,7 @@ def describe_python_build() -> dict[str, object]:
     flags = " ".join(str(sysconfig.get_config_var(name)) for name in variables)
     pgo = "--enable-optimizations" in flags or "-fprofile-use" in flags
     lto = "--with-lto" in flags or "-flto" in flags
-    # Debian optimises its own Python, but does not record the flags.
+    # Debian optimizes its own Python, but does not record the flags.
     unknown = None if sys.base_prefix == "/usr" else False
     return {
         "compiler": platform.python_compiler(),

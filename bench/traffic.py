@@ -34,20 +34,20 @@ def many_clients(keys: Sequence[str]) -> list[Request]:
 
 
 def any_text(keys: Sequence[str]) -> list[Request]:
-    """Return texts of 10 to 800 bytes from clients with their addresses.
+    """Return requests with texts of 10 to 800 bytes, from clients with fixed addresses.
 
-    A third of them have escapes: line breaks and quotes, or all Cyrillic letters.
+    A third of the texts have escapes: line breaks and quotes, or all Cyrillic letters.
     """
     return [_with_any_text(keys, number, number % KEYS) for number in range(4 * KEYS)]
 
 
 def any_address(keys: Sequence[str]) -> list[Request]:
-    """Return such texts from clients whose address changes with every request."""
+    """Return such requests from clients whose address changes with every request."""
     return [_with_any_text(keys, number, number) for number in range(_MANY_REQUESTS)]
 
 
 def request_ids(keys: Sequence[str]) -> list[Request]:
-    """Return such texts from clients behind an ingress that adds an id to each head."""
+    """Return such requests from behind an ingress that adds an id to each head."""
     random = Random(0)
     return [
         _with_any_text(keys, number, number % KEYS).with_request_id(
@@ -58,7 +58,7 @@ def request_ids(keys: Sequence[str]) -> list[Request]:
 
 
 def _with_any_text(keys: Sequence[str], number: int, client: int) -> Request:
-    # 347 and the range have no common factor, and neighbours differ a lot in length.
+    # 347 and the range have no common factor; successive texts differ a lot in length.
     size = _SHORTEST + number * 347 % (_LONGEST - _SHORTEST + 1)
     key = number % len(keys)
     request = _request(keys[key], client).with_content(text_of(size, key))

@@ -49,7 +49,7 @@ def main(names: tuple[str, ...], rehearse: bool, listing: bool) -> None:
 
 
 def run_all(clients: list[Client], run: Run) -> dict[str, list[str]]:
-    """Return what contradicts the table, by the name of the client."""
+    """Return what contradicts the table, by client name."""
     found = {}
     with ProgressBar() as progress, ThreadPoolExecutor(AT_ONCE) as pool:
         progress.add_steps(len(clients))

@@ -33,12 +33,12 @@ CALL_SECONDS = 240
 WRITTEN_SECONDS = 60
 STABLE_SECONDS = 2
 
-# No client may reach anything but the server: a proxy for HTTPS that does not exist
-# stops telemetry, price lists and update checks.
+# No client may reach anything but the server: an HTTPS proxy that does not exist
+# blocks telemetry, price lists and update checks.
 _ISOLATED = {
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "https_proxy": "http://127.0.0.1:9",
-    # Some programs use the proxy for HTTPS for everything.
+    # Some programs use the HTTPS proxy for everything.
     "NO_PROXY": "127.0.0.1",
     "no_proxy": "127.0.0.1",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -52,11 +52,11 @@ class Call:
     """What a client did for one call of its user."""
 
     accepted: bool
-    """Whether it succeeded and printed the text."""
+    """Whether the client succeeded and printed the text."""
     output: str
     differences: list[str]
     user_agents: list[str]
-    """This and `differences` are as recorded in the journal of the key."""
+    """This and `differences` are read from the key's journal."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class Site:
         )
 
     def arrived(self, key: str) -> tuple[int, float]:
-        """Return how many requests of a key arrived, and in how many seconds.
+        """Return how many requests with a key arrived, and over how many seconds.
 
-        The seconds are exact to half a second, the interval of the journal.
+        The time is accurate to half a second, the interval of the journal.
         """
         before = None
         rows = self.database.journal(key, "requests, at")
@@ -174,7 +174,7 @@ def _prints_otherwise(
 
 
 def _run(words: list[str], home: str) -> tuple[int | None, str]:
-    """Return the exit code, or None after a time-out, and all output."""
+    """Return the exit code, or None after a timeout, and all output."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(

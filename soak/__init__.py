@@ -2,6 +2,6 @@
 
 `python -m soak --help` explains its options. `runner.py` runs the service and breaks
 things, `clients.py` sends and records, and `verdicts.py` with the modules that it uses
-decides from the records alone. It may import `bench` and `tests.support`; apart from
-its own tests nothing imports it.
+decides from the records alone. The package uses `bench` and `tests.support`; only its
+own tests import it.
 """

@@ -17,7 +17,7 @@ from readback import keys
 from soak.texts import Texts
 
 NO_KEY = -1
-"""The number of every key that is not one of ours."""
+"""Stands for any key that is not one of ours."""
 
 _REFUSED = (
     "invalid_json",

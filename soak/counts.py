@@ -1,11 +1,11 @@
 """Compare what the service has counted with what the clients have seen.
 
 The counts are compared from one checkpoint to the next, for every endpoint and code.
-Without a kill in between, both must be equal. The sums of these counts are also
-reported separately, because kills may explain a tenth of the others. A killed worker
-may lose the counts of its last half second, which it has not added up yet. A client
-cannot know which worker answered on a connection that was closed before the kill; it
-may have been the killed one. A request that was lost may have been counted.
+Without a kill in between, both must be equal. These counts are also summed separately,
+because kills may make a tenth of the other counts uncertain. A killed worker may lose
+the counts of its last half second, which it has not added up yet. A client cannot know
+which worker answered on a connection that was closed before the kill; it may have been
+the killed one. A request that was lost may have been counted.
 """
 
 from bisect import bisect_right
@@ -30,11 +30,11 @@ Cell = tuple[Any, ...]
 """The labels of a count; the last one is the code."""
 
 JOURNAL_INTERVAL = 2
-"""The setting of the tested service; it is short, so that counts are written soon."""
+"""The tested service's setting, which is short so that counts are written soon."""
 METRICS_SECONDS = 2.0
 """A killed worker may lose the counts of half a second, or of more if it is busy."""
 USAGE_SECONDS = METRICS_SECONDS + JOURNAL_INTERVAL + 1.0
-"""The same for rows of usage, which are written later than they are added up."""
+"""The same for rows of usage, which are written only after the interval."""
 
 
 @dataclass
@@ -44,14 +44,14 @@ class Comparison:
     seen: int = 0
     counted: int = 0
     may_lack: int = 0
-    """How many counts the kills may have lost."""
+    """How many counts may have been lost with killed workers."""
     may_exceed: int = 0
     """How many requests without an answer may have been counted."""
     certainly_seen: int = 0
     """The part of `seen` that neither a kill nor a lost request can affect."""
     certainly_counted: int = 0
     differences: list[str] = field(default_factory=list)
-    """The differences that neither of these explains, in words."""
+    """Descriptions of the differences that neither kills nor lost requests explain."""
 
     def add(self, what: str, seen: int, counted: int, lack: int, exceed: int) -> None:
         self.seen += seen

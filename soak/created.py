@@ -67,7 +67,7 @@ def _check_distances(
         last[row.created] = row
         if before is None:
             continue
-        # The most responses that may have been made from one to the other, inclusive.
+        # The most responses that may have followed the first one, including the second.
         end = bisect_right(sent, row.received)
         distance = end - bisect_left(received, before.sent) - 1
         report.closest = min(distance, report.closest or distance)

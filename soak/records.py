@@ -28,7 +28,7 @@ class Observation(NamedTuple):
 
     sent: float
     received: float
-    """When the answer was complete, or was certain not to come."""
+    """When the answer was complete, or it was certain that none would come."""
     connection: int
     created: int
     key: int
@@ -42,7 +42,7 @@ class ClientConnection:
     """One connection to the service."""
 
     port: int
-    """The port from which the service was reached."""
+    """The client's port as the service sees it."""
     opened: float
     delay: float
     """How long a byte takes in each direction, in seconds."""
@@ -112,7 +112,7 @@ class Checkpoint:
     requests: dict[tuple[str, str], int]
     """`readback_requests_total` by endpoint and code."""
     usage: dict[tuple[int, str, str], int]
-    """The rows of usage by number of the key, endpoint and code."""
+    """The rows of usage by the key's number, endpoint and code."""
     connections: int
     """`readback_connections_total`."""
 

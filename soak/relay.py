@@ -70,7 +70,7 @@ class Relay:
             except OSError:
                 loop.call_later(self._delay, sink.transport.abort)
                 return
-            # Timers of equal delay fire in the order in which they were set.
+            # Timers with the same delay fire in the order in which they were set.
             loop.call_later(self._delay, _pass_on, sink, data)
             if not data:
                 return

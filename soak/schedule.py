@@ -23,8 +23,8 @@ SHORTEST_FAULTS = 44
 CALM_SHARE = 0.2
 # Runs of this length or more also judge whether memory grows.
 LONG_RUN_SECONDS = 3600
-# Judging memory takes half an hour; the rest is because faults may end late, delayed by
-# comparisons of the counts.
+# Judging memory takes half an hour; the rest allows for faults that end late because
+# comparing the counts has delayed them.
 LONG_CALM_SECONDS = 35 * 60
 RELOAD = "reload"
 KILL = "kill"

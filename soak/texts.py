@@ -11,7 +11,7 @@ _SURROGATES = range(0xD800, 0xE000)
 _LONGEST_RUN = 1500
 _POOL_SIZE = 100_000
 # Characters that JSON escapes, that terminals and logs interpret, or that some
-# programs trim, normalise or take for the end of a text.
+# programs trim, normalize or take for the end of a text.
 _DELICATE = (
     "".join(map(chr, [*range(0x20), 0x22, 0x2F, 0x5C, *range(0x7F, 0xA1)]))
     + "\u0301\u00ad\u200b\u200d\u200e\u202e\u2028\u2029\ufeff\ufffd\ufffe\uffff"

@@ -184,7 +184,7 @@ class Memory:
         return median([each.manager for each in samples] or [0])
 
     def _slope(self) -> float | None:
-        """Return the growth of a worker; None if it was not watched long enough.
+        """Return by how many KiB a minute a worker grows; None after too short a calm.
 
         The allocator takes or returns a megabyte now and then, which over twenty
         seconds looks like a growth of three megabytes a minute.

@@ -21,7 +21,7 @@ PREFIX = "sk-echo-"
 SECRET_LENGTH = 32
 CHECKSUM_LENGTH = 6
 LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
-# What is stored for a key: its digest, and its last characters to recognise it by.
+# What is stored for a key: its digest, and its last characters to recognize it by.
 DIGEST_LENGTH = 32
 SHOWN_LENGTH = 4
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -95,7 +95,7 @@ def last_characters(key: str) -> str:
 
 
 def masked(last_characters: str) -> str:
-    """Return a form of the key that is safe to show and that its owner recognises."""
+    """Return a form of the key that is safe to show and that its owner recognizes."""
     return f"{PREFIX}…{last_characters}"
 
 

@@ -1,6 +1,6 @@
-"""The client programs that we know: how to recognise one, and what to set in it.
+"""The client programs that we know: how to recognize one, and what to set in it.
 
-The facts are in `programs.toml`. A program is recognised only by its
+The facts are in `programs.toml`. A program is recognized only by its
 User-Agent. If many programs send the User-Agent of a library, only the library is
 named. Nothing here knows about HTTP, databases or pages.
 """
@@ -46,7 +46,7 @@ class Program(NamedTuple):
     cannot: frozenset[str] = frozenset()
     # Advice for this program; the key is the general advice that it replaces.
     switches: Mapping[str, str] = {}
-    # What to set, in Markdown; empty if nothing.
+    # What to set, in Markdown; empty if no setting is needed.
     setup: str = ""
     # What the program prints for a refusal, and for an explained one if that differs.
     prints: str = ""
@@ -67,7 +67,7 @@ class Program(NamedTuple):
 
 @cache
 def table() -> tuple[Program, ...]:
-    """Return the file's rows; raise an error if a name is missing or unknown."""
+    """Return the rows of `programs.toml`; raise an error if one is invalid."""
     rows = []
     for row in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["program"]:
         switches = row.get("switches", {})

@@ -197,7 +197,7 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         _ = parts.port, host_field(parts.hostname or "")
     except ValueError:
         return False
-    # Only the path of an SQLite file may contain white space or control characters,
+    # Only the path of a SQLite file may contain white space or control characters,
     # some of which `urlsplit` removes.
     has_gap = any(letter.isspace() or not letter.isprintable() for letter in value)
     if has_gap and not value.startswith(SQLITE):

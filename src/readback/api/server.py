@@ -179,8 +179,8 @@ class ApiWorker(Worker):
     async def _reach_database(self) -> None:
         """Wait until this worker has read keys, or knows that it cannot.
 
-        Until then, other workers answer a balancer's checks, and a reload stops no old
-        worker.
+        Until then, other workers answer a balancer's checks, and a reload does not stop
+        any old worker.
         """
         while not (self._keyring.is_trusted or self._health.reading.error):
             if self.stopping.is_set():

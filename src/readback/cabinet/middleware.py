@@ -109,7 +109,11 @@ def brand_files(request: HttpRequest) -> HttpResponse | None:
 
 
 class CountPages(MiddlewareMixin):
-    """Count responses by status, but not those to health checks or static files."""
+    """Count responses by status.
+
+    Health checks and static files are answered by middleware that comes before this
+    one, so they are not counted.
+    """
 
     def process_response(
         self, request: HttpRequest, response: HttpResponse

@@ -60,8 +60,8 @@ class ChunkedBody:
         self._in_trailers = False
         self._max_framing = max_framing
         self._framing_bytes = self._lines = 0
-        # How much of an unfinished line was searched; it may arrive in thousands of
-        # packets.
+        # How much of an unfinished line has been searched; the line may arrive in
+        # thousands of packets.
         self._looked_at = 0
 
     def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:

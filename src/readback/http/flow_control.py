@@ -59,8 +59,8 @@ class PendingAnswers:
     """Collects the answers to requests that arrived together, to write them together.
 
     A write wakes the client's process, which is slow in a virtual machine; several
-    writes in a row wake it only once. A connection has at most one answer here, because
-    it must know whether the client reads before it handles the next message.
+    writes in a row wake it only once. A connection has at most one answer here: before
+    it handles the next message, it must know whether the client reads.
     """
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ class Handler(Protocol[Info]):
     def describe(self, head: Head) -> Info:
         """Return what `begin` needs to know about a head.
 
-        The result must depend on nothing but the head. If the listener recognises heads
+        The result must depend on nothing but the head. If the listener recognizes heads
         (`recognition.py`), it must not depend on the key, the addresses or the length
         either.
         """

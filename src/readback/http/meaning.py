@@ -45,7 +45,7 @@ class Meaning(Generic[Info]):
         self.is_plain = (
             self.keep_alive and not self.is_http_10 and not self.wants_no_body
         )
-        # Whether a pattern recognises heads with this meaning.
+        # Whether a pattern recognizes heads with this meaning.
         self.is_learned = False
 
     def may_skip_body(self) -> bool:
@@ -80,7 +80,7 @@ class Heads(Generic[Info]):
         return meaning, head.key, addresses, int(digits or b"0")
 
     def note_accepted(self, data: bytes, meaning: Meaning[Info]) -> None:
-        """Learn a head that had an accepted key and that no pattern recognises yet."""
+        """Learn a head that had an accepted key and that no pattern recognizes yet."""
 
     def tick(self) -> None:
         """Do periodic work; called twice a second."""

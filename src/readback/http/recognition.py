@@ -1,9 +1,9 @@
-"""Recognise heads by their bytes instead of parsing each of them.
+"""Recognize heads by their bytes instead of parsing each of them.
 
 This is only an accelerator: `RecognisedHeads.understand` returns exactly what
 `Heads.understand` would return, in a fifth of the time.
 
-A pattern recognises the heads of one program. It repeats a head that was parsed, except
+A pattern recognizes the heads of one program. It repeats a head that was parsed, except
 for the values that vary: the key, the addresses and the length, which are its groups,
 and the values of fields that nothing reads. All its quantifiers are possessive, so no
 byte is looked at twice.
@@ -62,7 +62,7 @@ _Pattern = tuple[
 
 
 class RecognisedHeads(Heads[Info]):
-    """Understands heads, and recognises those from known programs."""
+    """Understands heads, and recognizes those from known programs."""
 
     def __init__(
         self,

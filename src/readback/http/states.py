@@ -20,7 +20,7 @@
     DECIDING   the handler calls `resume`        as for a complete head
     BODY       part of the body arrives          BODY         -
                the body is complete, and
-                 the answer is there             HEAD         responder.answer
+                 the answer is ready             HEAD         responder.answer
                  the handler answers later       ANSWERING    -
                it is malformed or too long       LINGER       responder.refuse
     ANSWERING  the handler calls `resume`        HEAD         handler

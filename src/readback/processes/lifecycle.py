@@ -58,7 +58,7 @@ class Lifecycle:
         return [f"no worker of the {server} is running; see the log" for server in down]
 
     def notice(self, config: Config) -> float:
-        """Return how long an idle connection may still send a request."""
+        """Return for how long clients may still send requests on idle connections."""
         notice = min(config.stop_notice, config.stop_timeout / 2)
         return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 

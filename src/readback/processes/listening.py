@@ -2,8 +2,8 @@
 
 When the last copy of a listening socket is closed, the kernel resets connections that
 are not accepted yet or whose handshake is under way, even if their clients have sent a
-request. So new connections are turned away first; then the queue is emptied, and
-closing the socket resets no client.
+request. So new connections are turned away first; then the queue is emptied, so
+that closing the socket does not reset any client.
 """
 
 import os

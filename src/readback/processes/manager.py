@@ -38,7 +38,7 @@ log = logging.getLogger("readback.processes")
 _ROUND_SECONDS = 0.5
 # The interval between rounds while a worker starts.
 _SHORT_ROUND_SECONDS = 0.02
-# A worker that has not reported for this long is considered to hang.
+# A worker that has not reported for this long counts as hanging.
 _SILENT_SECONDS = 30.0
 # GNU timeout sends its signal twice, to the process and to its process group.
 _SAME_SIGNAL_SECONDS = 0.5

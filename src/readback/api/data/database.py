@@ -37,12 +37,12 @@ Result = TypeVar("Result")
 # If a refresh takes longer than this, the thread is considered stuck.
 STUCK_SECONDS = 5.0
 STOP_SECONDS = 8.0
-# The interval between look-ups, so that a flood of unknown keys causes at most a
-# hundred statements a second. Answering the requests that waited for one
-# look-up takes a few milliseconds.
+# The interval between lookups, which limits a flood of unknown keys to a hundred
+# statements a second. Answering all requests that waited for a lookup takes a few
+# milliseconds.
 LOOK_UP_SECONDS = 0.01
 KEYS_PER_LOOK_UP = 100
-# How often unmatched requests that pages no longer show are deleted.
+# How often to delete unmatched requests that pages no longer show.
 EXPIRY_SECONDS = 30.0
 CLEANING_SECONDS = 3600.0
 CLEANING_RETRY_SECONDS = 60.0
@@ -65,8 +65,8 @@ class Database:
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
         self._closing: asyncio.Task[None] | None = None
-        # The batch that is being written. After an error it may have been written all
-        # the same, so nothing else is written until another attempt has succeeded.
+        # The batch that is being written. After an error it may still have been
+        # written, so nothing else is written until another attempt has succeeded.
         self._batch: list[Tally] = []
         self._next_write = 0.0
         self._unmatched_are_due = False
@@ -101,7 +101,8 @@ class Database:
     def tick(self, known: list[bytes], now: float, wall: float) -> None:
         """Refresh the known keys and write what is due, unless that is still under way.
 
-        Refreshing and writing are independent, so a long journal delays no revocation.
+        Refreshing and writing are independent, so a backlog of writes does
+        not delay revocations.
         """
         if self._closing is None or self._closing.done():
             self._closing = self._loop.create_task(self._close_tallies(now, wall))
@@ -224,7 +225,7 @@ class Database:
             self._note_error(self._health.writing, error)
             is_transient = isinstance(error, StoreError) and not error.permanent
             if not is_transient and len(self._batch) > 1:
-                # Try half of the batch, until the row that fails is alone.
+                # Halve the batch until it contains only the row that fails.
                 half = len(self._batch) // 2
                 self._journal.give_back(self._batch[half:])
                 del self._batch[half:]

@@ -19,7 +19,7 @@ BUSY_SECONDS = 5.0
 
 @dataclass(eq=False)
 class DependencyStatus:
-    """Whether one use of the database works and, if not, why."""
+    """Whether the database works for one purpose and, if not, why."""
 
     _counters: WorkerCounters
     _gauge: str
@@ -74,7 +74,7 @@ class Health:
         return [use.error for use in uses if use.error]
 
     def note_unexpected(self, error: Exception) -> None:
-        """Count an error in the periodic work of a worker, and log it once."""
+        """Count an error in this worker's periodic work, and log it once."""
         self._counters.add("round_errors")
         description = logs.describe_error(error)
         if description not in self._unexpected:

@@ -74,9 +74,7 @@ class Keyring:
         self.now = time.monotonic()
 
     def is_absent(self, digest: bytes) -> bool:
-        """Return whether the key does not exist, according to a look-up since the last
-        tick.
-        """
+        """Return whether a lookup since the last tick has not found the key."""
         return digest in self._absent
 
     def last_created(self, digest: bytes) -> int:

@@ -114,7 +114,7 @@ class KeyRow(NamedTuple):
     digest: bytes
     expires_at: float | None
     accepted: bool
-    last_created: int = 0  # of its last answer; see `Limiter`
+    last_created: int = 0  # in the last answer; see `Limiter`
     explains_refusals: bool = False
     rehearsal: str = ""  # the pattern of a rehearsal key
 

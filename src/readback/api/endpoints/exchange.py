@@ -37,7 +37,7 @@ _MAY_REPEAT_A_NAME = len(
 ) + len(b'"content":0,')
 # model, messages, role and content
 _REQUIRED_NAMES = 4
-# Python raises RecursionError and UnicodeDecodeError, msgspec the others.
+# Besides msgspec's own errors, decoding can raise these two of Python's.
 _DECODING_ERRORS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _BACKSLASH = 0x5C
 
@@ -48,7 +48,7 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The part of the contract that types can express; a test compares the two."""
+    """The part of the contract that types can express."""
 
     model: Literal["vendor-cabinet-preview-echo"]
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
@@ -60,7 +60,7 @@ _Content = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CONTENT_BYTE
 _decode = msgspec.json.Decoder(_Request).decode
 _decode_content = msgspec.json.Decoder(_Content).decode
 
-# A text as the client wrote it in JSON, with its quotes, and its size in UTF-8.
+# A text in JSON, with its quotes, and the size of the decoded text in UTF-8.
 Text = tuple[bytes, int]
 
 

@@ -110,7 +110,7 @@ def _explain(value: bytes) -> str:
 
 
 def _name_mistake(key: bytes) -> str:
-    """Return what was sent instead of a key; empty if it may be a key with a typo."""
+    """Describe the mistake in a key; return "" if it may be just a typo."""
     unquoted = key.strip(_QUOTES)
     bare = unquoted.strip(_BRACKETS)
     word = bare.translate(None, _SEPARATORS).lower()
@@ -141,7 +141,7 @@ def _explain_other_service(key: bytes) -> str:
 
 
 def _elsewhere(head: Head) -> str:
-    """Return advice for a missing Authorization header; another one may have a key."""
+    """Return advice if Authorization is missing; another header may contain a key."""
     for name, values in head.fields.items():
         if name in _OTHER_FIELDS:
             not_read = f"The key in {name.decode().title()} is not read."

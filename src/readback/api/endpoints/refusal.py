@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
 
 def examine(body: bytes) -> str | list[Finding]:
-    """Return the text if the body breaks no rule, otherwise the findings."""
+    """Return the text if the body follows every rule, otherwise the findings."""
     try:
         request = load(body)
     except NotJson as error:
@@ -139,7 +139,7 @@ def _kept(roles: list[Any]) -> int:
 
 
 def _surplus(roles: list[Any], kept: int) -> tuple[tuple[str, ...], str]:
-    """Return the surplus messages' differences, and the message count with reasons."""
+    """Return the ids for the surplus messages, and the message count with reasons."""
     others = roles[:kept] + roles[kept + 1 :]
     system = sum(others.count(role) for role in _SYSTEM_ROLES)
     differences = []

@@ -6,7 +6,7 @@ from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters
 from readback.rehearsal import REHEARSED
 
-# The table `API` describes each of these counters.
+# The table `API` describes the counters below.
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS, REHEARSED)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)

@@ -33,7 +33,7 @@ _remembered: dict[str, tuple[dict[str, Any], float]] = {}
 
 
 class ProviderError(Exception):
-    """The provider cannot be used; the message says why, but quotes no answer."""
+    """The provider is unusable; the message says why without quoting its response."""
 
 
 class ProviderBusyError(ProviderError):

@@ -176,7 +176,7 @@ class EditPasskeyForm(NoLabelSuffixForm, passkey_forms.EditWebAuthnForm):
 
 @transaction.atomic
 def second_factor_reset(account: User) -> None:
-    """Remove all factors and end all sessions, for an owner who has lost them."""
+    """Remove all factors, which their owner has lost, and end all sessions."""
     account_lock(account)
     if not Authenticator.objects.filter(user=account).delete()[0]:
         raise ServiceError(_("This account has no second factor."))

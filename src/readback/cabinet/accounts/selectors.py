@@ -53,7 +53,7 @@ def account_is_confirmed(account: User) -> bool:
 def account_is_unused(account: User) -> bool:
     """Return whether a new sign-up with its address may replace the account.
 
-    Its address was never confirmed, nobody has logged in or created a key, and no
+    Its address was never confirmed, no one has logged in or created a key, and no
     operator has deactivated it or made its owner an operator.
     """
     if not account.is_active or account.is_staff:

@@ -42,7 +42,7 @@ def account_create(
 ) -> User:
     """Create an account; `confirmed` marks its address as confirmed.
 
-    Without a password, nobody can log in until one is set. Only the server uses
+    Without a password, no one can log in until one is set. Only the server uses
     `any_domain`, for its own account on the local machine.
     """
     try:
@@ -121,7 +121,7 @@ def account_activate(account: User) -> None:
 
 @transaction.atomic
 def account_deactivate(account: User) -> None:
-    """Deactivate the account: nobody can log in, and its keys stop working."""
+    """Deactivate the account: no one can log in, and its keys stop working."""
     _check_operator_left(account)
     account.is_active = False
     account.save(update_fields=["is_active"])
@@ -189,11 +189,11 @@ def account_delete(account: User) -> None:
 def account_discard_unused(email: str) -> bool:
     """Delete an account that was never confirmed or used; return whether it existed.
 
-    A new sign-up with its address then starts afresh. Links of the earlier sign-up stop
-    working, so that a link confirms only the password of its own sign-up. Otherwise,
-    Mallory could sign up with Alice's address and wait until Alice does the same and
-    confirms it. An operator's account stays, and so does one that an operator has
-    deactivated.
+    A new sign-up with its address then starts afresh. Links from the earlier sign-up
+    stop working, so that a link confirms only the password of its own sign-up.
+    Otherwise, Mallory could sign up with Alice's address and wait until Alice does the
+    same and confirms it. An operator's account stays, and so does one that an operator
+    has deactivated.
     """
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:

@@ -18,7 +18,7 @@ from readback.contract import MODEL
 FOLDER = Path(__file__).parent / "snippets"
 
 # In the order of the page. People save a program under its file's name, which must not
-# hide the package that the program imports.
+# shadow the package that the program imports.
 NAMES = {
     "curl.sh": "curl",
     "openai_example.py": "Python: openai",

@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
     advice: str
     differences: tuple[str, ...]
-    # The setting of the program that does this; empty if unknown.
+    # The program's setting that does this; empty if we do not know it.
     switch: str
     # Whether the program is known to have no such setting.
     is_impossible: bool

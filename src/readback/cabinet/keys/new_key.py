@@ -92,7 +92,7 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
-    """Return the context for the latest request; if none, for unmatched requests."""
+    """Return the context for the latest request, or else for unmatched requests."""
     latest = selectors.latest_request(key, preferably_not_of=send_test.PROGRAM)
     if latest is None:
         return {"key": key, **unmatched(request)}

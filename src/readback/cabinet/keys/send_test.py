@@ -125,7 +125,7 @@ def _member(document: Any, *names: str | int) -> Any:
 
 
 def _shown(text: str, key: str) -> str:
-    """Return a text's beginning, with the key hidden and all characters visible."""
+    """Return the beginning of a text; hide the key and escape invisible characters."""
     text = text.replace(key, _HIDDEN_KEY)
     if len(text) > _SHOWN_CHARACTERS:
         text = f"{text[:_SHOWN_CHARACTERS]}…"

@@ -25,7 +25,7 @@ from readback.cabinet.accounts.services import ServiceError, audit_record
 from readback.cabinet.models import Key, KeyState, User, key_is_active
 from readback.cabinet.operators import overview
 
-# An operation changes at most this many rows at once, the newest.
+# An operation changes at most this many rows at once: the newest ones.
 MAX_ROWS = 1000
 # Keeps a page below 60 KB, even in Russian and with long addresses.
 _ROWS_PER_PAGE = 18

@@ -1,4 +1,4 @@
-"""The operators' overview, which is the index of the admin: figures of the service.
+"""The operators' overview, which is the index of the admin: figures about the service.
 
 No figure shows an address, a key's name or anything that a client sent. Counting a
 million rows takes a noticeable part of a second, so the figures are cached for a

@@ -117,7 +117,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         picture = BrandFile(f"/brand/{path.name}", _TYPES[suffix], path.read_bytes())
         return {path.stem.replace("-", "_"): picture}
     if path.name.endswith((".en.md", ".ru.md")):
-        # Version 1.0.0 served such pages. The law may require some: report them.
+        # Version 1.0.0 served such pages. The law may require some, so report them.
         raise ValueError(f"it is not shown; link to such a page in [links] of {TEXTS}")
     if path.name != TEXTS:
         return {}

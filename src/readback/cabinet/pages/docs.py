@@ -122,9 +122,7 @@ def _findings(language: str) -> list[tuple[str, list[dict[str, object]]]]:
 
 
 def anchor(heading: str) -> str:
-    """Return the id of a heading, derived from its text in the same way as on GitHub
-    and other code hosts.
-    """
+    """Return the id that GitHub and other code hosts give a heading with this text."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 

@@ -16,7 +16,7 @@ from readback.cabinet.pages import docs
 from readback.cabinet.pages.docs import INDEX, SETTING, anchor, source
 from readback.contract import REFUSALS
 
-# How much more a word counts in a heading than in the body.
+# How many times as much a word counts in a heading as in the body.
 _IN_HEADING = 2.0
 _STEM_LENGTH = 7
 _SYMPTOMS = "symptoms"
@@ -131,7 +131,7 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
             for messages, meaning in rows:
                 yield _symptom(name, plain(heading), messages, place, meaning)
             content = _MESSAGES_TABLE.sub("", content)
-        if content.strip():  # a heading alone is no answer
+        if content.strip():  # a heading alone answers nothing
             yield DocSection(name, title, plain(heading), place, content, tuple(names))
 
 
@@ -164,9 +164,7 @@ def _as_name(message: str) -> str:
 
 
 def _shown_for(code: str) -> Iterator[str]:
-    """Yield what programs show for a refusal: its status, if no other refusal has the
-    same one.
-    """
+    """Yield what programs show for a refusal: its status, if no other one has it."""
     statuses = [refusal.status for refusal in REFUSALS.values()]
     if (refusal := REFUSALS.get(code)) and statuses.count(refusal.status) == 1:
         yield f"error code {refusal.status}"

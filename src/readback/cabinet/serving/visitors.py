@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from readback.cabinet.models import User
 from readback.client_address import forwarded_address, network
 
-# For clients of a Unix socket, and if a proxy sends something other than an address.
+# For clients of a unix socket, and if a proxy sends something other than an address.
 UNKNOWN = "unknown"
 
 

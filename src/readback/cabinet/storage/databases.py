@@ -28,7 +28,7 @@ def default(config: Config) -> dict[str, Any]:
                 # once, without waiting, if another connection wrote in between.
                 "transaction_mode": "IMMEDIATE",
                 # With WAL, readers and the writer never wait for each other. FULL
-                # writes each commit to the disk: a power cut loses no stored key.
+                # writes each commit to the disk, so a stored key survives a power cut.
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
             },
         }

@@ -35,9 +35,7 @@ def migrate() -> list[str]:
 
 
 def is_new(applied: list[str]) -> bool:
-    """Return whether the database was empty, judging by the names that `migrate`
-    returned.
-    """
+    """Return whether the database was empty before `migrate` applied these names."""
     return _FIRST_MIGRATION in applied
 
 
