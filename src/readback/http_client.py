@@ -30,9 +30,6 @@ T = TypeVar("T")
 class AnswerTooLarge(HTTPException):
     """The answer has more than MAX_RECEIVED_BYTES."""
 
-    def __str__(self) -> str:
-        return "the answer is too large"
-
 
 class Answer(NamedTuple):
     status: int
@@ -93,7 +90,7 @@ def _exchange(
     with http.getresponse() as response:
         received = response.read(MAX_RECEIVED_BYTES + 1)
         if len(received) > MAX_RECEIVED_BYTES:
-            raise AnswerTooLarge
+            raise AnswerTooLarge("the answer is too large")
         if response.length:
             raise IncompleteRead(received, response.length)
         return Answer(response.status, response.headers, received)
