@@ -26,8 +26,6 @@ from readback.cabinet.serving.visitors import (
 )
 from readback.contract import JOURNAL_ROWS, MAX_ACTIVE_KEYS
 
-# The chart shows 30 days in UTC; one more covers the start of the first day.
-_DAYS = 31
 # Keeps the page below its limit of 60 KB.
 _ROWS_PER_PAGE = 14
 # A script may have created and revoked hundreds of keys.
@@ -140,7 +138,7 @@ def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
 
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now = timezone.now()
-    counts = selectors.usage_of(key, _DAYS)
+    counts = selectors.usage_for_charts(key)
     outcome = request.GET.get("outcome", "")
     entries = list(selectors.journal_of(key, outcome))
     charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
