@@ -24,7 +24,6 @@ _OWN = "readback-api"
 _SUFFIXES = {".py", ".pem", ".txt"}
 _OMITTED_FOLDERS = {"tests", "__pycache__"}
 _READABLE_FILE = 0o100644 << 16
-_UNIX = 3
 
 
 @cache
@@ -37,13 +36,11 @@ def content() -> bytes:
     """Return the file; it is built once in each process."""
     buffer = io.BytesIO(_INTERPRETER)
     buffer.seek(0, io.SEEK_END)
-    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
+    with ZipFile(buffer, "w") as archive:
         for name, path in sorted(_files()):
             entry = ZipInfo(name)  # its timestamp is fixed
-            entry.compress_type = ZIP_DEFLATED
-            entry.create_system = _UNIX
             entry.external_attr = _READABLE_FILE
-            archive.writestr(entry, path.read_bytes())
+            archive.writestr(entry, path.read_bytes(), ZIP_DEFLATED)
     return buffer.getvalue()
 
 
