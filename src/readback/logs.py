@@ -69,14 +69,12 @@ class PlainLine(_WithoutMessages):
 def configuration() -> dict[str, Any]:
     """Return a configuration for `logging.config`, and for Django."""
     form = PlainLine if sys.stderr.isatty() else JsonLine
-    quiet = {"handlers": ["stderr"], "level": "WARNING", "propagate": False}
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": form}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
-        "loggers": {"readback": quiet},
     }
 
 
