@@ -22,6 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+import pytest
+
 from readback import keys, programs
 from readback.config import DATABASE_NAME
 from readback.contract import MODEL, REFUSALS
@@ -55,10 +57,6 @@ ACCEPTED = "accepted"
 _OUTCOMES = (ACCEPTED, *REFUSALS, REHEARSED)
 
 
-class ServerFailed(Exception):
-    """The server did not start; the message says why."""
-
-
 @contextmanager
 def running(settings: Mapping[str, str]) -> Iterator["ReadbackServer"]:
     """Run a server until this block or this process ends."""
@@ -87,7 +85,7 @@ def running(settings: Mapping[str, str]) -> Iterator["ReadbackServer"]:
             if not ready:
                 errors.seek(0)
                 reason = errors.read().strip().removeprefix("Error: ")
-                raise ServerFailed(f"Readback did not start: {reason}")
+                pytest.fail(f"Readback did not start: {reason}", pytrace=False)
             facts = json.loads(ready)
             file = Path(facts["data_dir"], DATABASE_NAME)
             urls = (facts["base_url"], facts["api_key"], facts["cabinet_url"])
