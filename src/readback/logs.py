@@ -19,7 +19,6 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from logging.config import dictConfig
 from queue import Full, Queue
 from typing import Any
 
@@ -76,11 +75,6 @@ def configuration() -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
     }
-
-
-def configure() -> None:
-    """Set up this process's logging as in a server."""
-    dictConfig(configuration())
 
 
 class LineQueue:

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from logging.config import dictConfig
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -61,7 +62,7 @@ def serve(
     if sys.stdout is None:  # closed, so a socket could get its descriptor
         console.discard_output()
     logs.never_block()
-    logs.configure()
+    dictConfig(logs.configuration())
     if as_json and not is_ephemeral:
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
