@@ -41,9 +41,8 @@ def key() -> None:
     type=console.duration,
     help="Lifetime of the key, such as 30d, 12h, 15m or 1s. Default: no expiry.",
 )
-@click.option(
+@console.flag(
     "--explain",
-    is_flag=True,
     help="Explain refusals in the body, for programs that show only the body.",
 )
 @click.option(
