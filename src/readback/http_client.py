@@ -23,6 +23,8 @@ from urllib.parse import SplitResult, urlsplit
 
 # The maximum size of an answer's body; http.client limits the head.
 MAX_RECEIVED_BYTES = 65_536
+# What `send` raises.
+ERRORS = (OSError, HTTPException, ValueError)
 
 T = TypeVar("T")
 
@@ -47,8 +49,8 @@ def send(
 ) -> Answer:
     """Send a request, using no proxy and following no redirects; return the answer.
 
-    Raise OSError, HTTPException or ValueError unless a complete HTTP answer arrives
-    within this time after the connection was established.
+    Raise one of ERRORS unless a complete HTTP answer arrives within this time after the
+    connection was established.
     """
     parts = urlsplit(url)
     connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection

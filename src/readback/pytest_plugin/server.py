@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ import pytest
 from readback import keys, programs
 from readback.config import DATABASE_NAME
 from readback.contract import MODEL, REFUSALS
-from readback.http_client import send
+from readback.http_client import ERRORS, send
 from readback.rehearsal import REHEARSED, checked_pattern
 
 _PR_SET_PDEATHSIG = 1
@@ -189,7 +188,7 @@ class ReadbackServer:
         try:
             url = f"{self.base_url}/models"
             send("GET", url, _JOURNAL_SECONDS, headers=headers)
-        except (OSError, HTTPException) as error:
+        except ERRORS as error:
             raise RuntimeError(f"Readback does not answer: {error}") from None
         deadline = time.monotonic() + _JOURNAL_SECONDS
         while not later._outcomes():

@@ -8,7 +8,6 @@ import json
 from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from allauth.core import ratelimit
@@ -77,7 +76,7 @@ def from_post(request: AccountRequest, key: str) -> KeyTest:
         test = _understood(sent, test)
     except NoFreeSlot:
         return test._replace(outcome=Outcome.NOT_SENT)
-    except (OSError, HTTPException, ValueError) as error:
+    except http_client.ERRORS as error:
         reason = str(error) or type(error).__name__
         test = test._replace(outcome=Outcome.FAILED, answer=reason)
     return test._replace(answer=_shown(test.answer, key))
