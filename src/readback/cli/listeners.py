@@ -30,7 +30,6 @@ def open_all(config: Config) -> Listeners:
 def open_for_api(
     config: Config, inherited: list[socket.socket] | None = None
 ) -> list[socket.socket]:
-    """Return the API's sockets; the last is the ops listener's."""
     inherited = _inherited() if inherited is None else inherited
     ops = _open("READBACK_OPS_BIND", config.ops_bind, inherited)
     api = inherited or [_open("READBACK_API_BIND", b, []) for b in config.api_bind]

@@ -54,7 +54,6 @@ def check_database(config: Config) -> None:
 
 
 def check_api_role(config: Config) -> None:
-    """Raise `CannotStart` unless the API's role can read keys."""
     store = Store(config)
     try:
         # Select what the API selects: its role may lack a privilege on a column.
@@ -69,7 +68,6 @@ def check_api_role(config: Config) -> None:
 
 
 def prepare_cabinet(config: Config) -> None:
-    """Raise `CannotStart` unless the database is migrated."""
     with database.report_database_errors():
         database.require_migrated(config)
         with schema.locked():

@@ -209,7 +209,6 @@ class ReadbackServer:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        """Open the database file of the running server."""
         url = f"{self._database.as_uri()}?mode=rw"
         connection = sqlite3.connect(url, uri=True, timeout=_LOCK_SECONDS)
         with closing(connection), connection:
@@ -258,7 +257,6 @@ def _violations(
 
 
 def _report(violations: Collection[str], arrived: Sequence[ArrivedRequest]) -> str:
-    """Return the failure message, which lists the requests that have arrived."""
     return "\n  ".join(
         [
             "Readback received something else:",
