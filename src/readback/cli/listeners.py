@@ -96,12 +96,8 @@ def _listen_unix(path: str) -> socket.socket:
             except ConnectionRefusedError:
                 Path(path).unlink()
     listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(path)
-        # The directory's permissions decide which users can connect.
-        os.chmod(path, 0o666)
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
+    listener.bind(path)
+    # The directory's permissions decide which users can connect.
+    os.chmod(path, 0o666)
+    listener.listen(BACKLOG)
     return listener
