@@ -37,7 +37,6 @@ _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".e
 KEY_LIKE = re.compile(
     rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}|AIza[\w-]{{30,}}", re.ASCII
 )
-_HIDDEN = "[key]"
 
 
 def mint() -> str:
@@ -75,7 +74,7 @@ def contains_key(data: bytes) -> bool:
 
 def hidden(text: str) -> str:
     """Replace everything in a string that could be a key."""
-    return KEY_LIKE.sub(_HIDDEN, text) if "sk-" in text or "AIza" in text else text
+    return KEY_LIKE.sub("[key]", text) if "sk-" in text or "AIza" in text else text
 
 
 def last_characters(key: str) -> str:

@@ -29,7 +29,6 @@ from readback.processes.child import fork
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
 
-_ANY_PORT = "127.0.0.1:0"
 # More than the account needs as JSON, and less than a pipe can hold.
 _MAX_ACCOUNT_BYTES = 4096
 
@@ -197,7 +196,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
         for listener in ("API", "OPS", "CABINET"):
-            os.environ.setdefault(f"READBACK_{listener}_BIND", _ANY_PORT)
+            os.environ.setdefault(f"READBACK_{listener}_BIND", "127.0.0.1:0")
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         os.environ.setdefault("READBACK_KEY_RATE", "0")

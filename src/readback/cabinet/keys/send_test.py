@@ -31,7 +31,6 @@ _GRACE_SECONDS = 1.0
 # Per process, each of which has eight threads for pages.
 MAX_AT_ONCE = 2
 _SHOWN_CHARACTERS = 500
-_HIDDEN_KEY = "[key]"
 
 _slots = Slots(MAX_AT_ONCE)
 
@@ -125,7 +124,7 @@ def _member(document: Any, *names: str | int) -> Any:
 
 def _shown(text: str, key: str) -> str:
     """Return the beginning of a text; hide the key and escape invisible characters."""
-    text = text.replace(key, _HIDDEN_KEY)
+    text = text.replace(key, "[key]")
     if len(text) > _SHOWN_CHARACTERS:
         text = f"{text[:_SHOWN_CHARACTERS]}…"
     return "".join(
