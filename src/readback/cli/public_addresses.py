@@ -23,8 +23,6 @@ from readback.contract import MODELS_PATH, VERSION_PREFIX
 from readback.http_client import ERRORS, Answer, Slots, send
 from readback.setting_values import is_loopback
 
-Check = tuple[str, Callable[[], str]]
-
 # The time limit for each of two responses, for the request's row to appear, and for one
 # more connection: ten seconds in all.
 WAIT_SECONDS = 2.5
@@ -35,7 +33,7 @@ _MADE_UP = [f"192.0.2.{number}" for number in range(1, 10)]
 _REFUSED = b'{"error":{"code":"invalid_key"'
 
 
-def checks(config: Config) -> Iterator[Check]:
+def checks(config: Config) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield the checks for the public addresses that are set."""
     if config.cabinet_url:
         yield "public cabinet", partial(_check_cabinet, config)

@@ -22,7 +22,6 @@ import click
 from readback import logs
 from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
-from readback.cli.listeners import Listeners, bind_of
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.child import fork
@@ -116,7 +115,7 @@ def cabinet(context: click.Context) -> None:
 
 def _run(
     config: Config,
-    sockets: Listeners,
+    sockets: listeners.Listeners,
     *,
     ephemeral: bool = False,
     shows_secrets: bool = True,
@@ -189,7 +188,7 @@ def _run_in_child(function: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
+def _temporary_server() -> Iterator[tuple[Config, listeners.Listeners]]:
     """Listen on free ports and create a data directory; delete it at the end.
 
     Settings in the environment take precedence, so that a test can choose addresses.
@@ -205,10 +204,10 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         (*api, ops), cabinet = listeners.open_all(settings.load())
         # Set the addresses again, now with the ports that the operating system has
         # chosen.
-        binds = ",".join(str(bind_of(listener)) for listener in api)
+        binds = ",".join(str(listeners.bind_of(listener)) for listener in api)
         os.environ["READBACK_API_BIND"] = binds
-        os.environ["READBACK_OPS_BIND"] = str(bind_of(ops))
-        os.environ["READBACK_CABINET_BIND"] = str(bind_of(cabinet))
+        os.environ["READBACK_OPS_BIND"] = str(listeners.bind_of(ops))
+        os.environ["READBACK_CABINET_BIND"] = str(listeners.bind_of(cabinet))
         yield settings.load(), ([*api, ops], cabinet)
 
 

@@ -17,7 +17,6 @@ from readback.cabinet.accounts.forms import service_errors
 from readback.cabinet.keys import chart, journal, selectors, services
 from readback.cabinet.keys.forms import KeyForm, RenameForm, RotationForm
 from readback.cabinet.keys.new_key import live_part, show_once, version_of
-from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key, key_is_active
 from readback.cabinet.serving.visitors import (
     AccountRequest,
@@ -63,7 +62,7 @@ def key_list(request: AccountRequest) -> HttpResponse:
 
 @personal_form
 def rename(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     form = RenameForm(request.POST or None, initial={"label": key.label})
     if request.method == "POST" and form.is_valid():
         with service_errors(form, "label"):
@@ -76,7 +75,7 @@ def rename(request: AccountRequest, key_id: int) -> HttpResponse:
 @personal_form
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]
 def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     form = RotationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with service_errors(form, "overlap"):
@@ -93,7 +92,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def detail(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     context = {
         "unmatched_is_on": settings.CONFIG.unmatched_requests,
         **_activity(request, key),
@@ -103,13 +102,13 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
-    context = _activity(request, owned_key(request, key_id))
+    context = _activity(request, selectors.owned_key(request, key_id))
     return live_part(request, "keys/key_activity.html", context)
 
 
 @personal_form
 def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     if request.method == "POST":
         services.key_revoke(key)
         message = _("%(key)s is revoked. The API no longer accepts it.") % {"key": key}
@@ -121,7 +120,7 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
 @require_POST
 @login_required
 def set_explanations(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     services.key_set_explanations(key, "explains_refusals" in request.POST)
     messages.success(request, _("The option has been saved."))
     return redirect("key", key_id=key.pk)
@@ -130,7 +129,7 @@ def set_explanations(request: AccountRequest, key_id: int) -> HttpResponse:
 @require_POST
 @login_required
 def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     services.journal_clear(key)
     messages.success(request, _("The journal has been cleared."))
     return redirect("key", key_id=key.pk)

@@ -16,7 +16,6 @@ from django.conf import settings
 from readback import __version__, http_client
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
-from readback.http_client import NoFreeSlot, Slots
 
 # The journal identifies the test by this name, which is also in programs.toml.
 PROGRAM = "Readback-cabinet"
@@ -32,7 +31,7 @@ _GRACE_SECONDS = 1.0
 MAX_AT_ONCE = 2
 _SHOWN_CHARACTERS = 500
 
-_slots = Slots(MAX_AT_ONCE)
+_slots = http_client.Slots(MAX_AT_ONCE)
 
 
 class Outcome(StrEnum):
@@ -73,7 +72,7 @@ def from_post(request: AccountRequest, key: str) -> KeyTest:
         # The lookup of the host name has no timeout of its own.
         sent = _slots.run(partial(_send, key, test.text), SECONDS + _GRACE_SECONDS)
         test = _understood(sent, test)
-    except NoFreeSlot:
+    except http_client.NoFreeSlot:
         return test._replace(outcome=Outcome.NOT_SENT)
     except http_client.ERRORS as error:
         reason = str(error) or type(error).__name__

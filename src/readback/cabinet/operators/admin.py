@@ -29,7 +29,6 @@ from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts import sessions as account_sessions
 from readback.cabinet.accounts.forms import NoLabelSuffixForm
-from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import AuditEntry, Key, OutgoingMail, User
@@ -173,7 +172,7 @@ class AccountAdmin(ReadOnlyAdmin):
             for email in addresses:
                 try:
                     self._invite(request, email)
-                except ServiceError as error:
+                except account_services.ServiceError as error:
                     left_out.append((email, error))
             invited = len(addresses) - len(left_out)
             context |= {"invited": invited, "left_out": left_out, "form": InviteForm()}
