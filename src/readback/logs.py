@@ -34,14 +34,17 @@ _FLUSH_SECONDS = 1.0
 _MAX_CAUSES = 5
 
 
-class _WithoutMessages(logging.Formatter):
-    """Formats exceptions as `describe_error` does."""
+class PlainLine(logging.Formatter):
+    """Formats an event for a terminal, and exceptions as `describe_error` does."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
 
     def formatException(self, ei: Any) -> str:
         return describe_error(ei[1]) if ei[1] else ""
 
 
-class JsonLine(_WithoutMessages):
+class JsonLine(PlainLine):
     """Formats an event as one line of JSON, with the time in UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -56,13 +59,6 @@ class JsonLine(_WithoutMessages):
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line)
-
-
-class PlainLine(_WithoutMessages):
-    """Formats an event for a terminal."""
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
 
 
 def configuration() -> dict[str, Any]:
