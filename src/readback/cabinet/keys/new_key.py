@@ -71,7 +71,8 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         **examples.probe_offer(),
         **_latest_request(request, key),
     }
-    return render(request, "keys/new_key.html", context, status=test.page_status)
+    status = 429 if test.outcome == send_test.Outcome.NOT_SENT else 200
+    return render(request, "keys/new_key.html", context, status=status)
 
 
 @personal_page

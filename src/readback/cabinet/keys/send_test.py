@@ -54,11 +54,6 @@ class KeyTest(NamedTuple):
     # The row of the contract, if the answer is one of its refusals.
     refusal: Refusal | None = None
 
-    @property
-    def page_status(self) -> int:
-        is_sent = self.outcome != Outcome.NOT_SENT
-        return HTTPStatus.OK if is_sent else HTTPStatus.TOO_MANY_REQUESTS
-
 
 def from_post(request: AccountRequest, key: str) -> KeyTest:
     """Send a test if the form was submitted, and return its result."""
