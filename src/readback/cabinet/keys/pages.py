@@ -37,10 +37,9 @@ def key_list(request: AccountRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with service_errors(form, "label"):
-            label = form.cleaned_data["label"]
             new = services.key_create(
                 request.user,
-                label,
+                form.cleaned_data["label"],
                 form.expires_at,
                 explains_refusals=form.cleaned_data["explains_refusals"],
                 rehearsal=form.cleaned_data["rehearsal"] or None,
