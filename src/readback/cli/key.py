@@ -107,17 +107,14 @@ def list_(email: str, as_json: bool) -> None:
     if as_json:
         console.print_json([_fields(made) for made in found])
         return
-    headings = (
-        *("id", "key", "state", "created", "expires", "last used", "rehearsal"),
-        "name",
-    )
+    headings = ["id", "key", "state", "created", "expires", "last used", "rehearsal"]
     rows = []
     for made in found:
         times = (made.created_at, made.expires_at, made.last_used_at)
         shown = (str(made.pk), str(made), made.state.value)
         pattern = made.rehearsal or "-"
         rows.append((*shown, *map(console.format_time, times), pattern, made.label))
-    console.print_rows(headings, rows)
+    console.print_rows([*headings, "name"], rows)
 
 
 @key.command()
