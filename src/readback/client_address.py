@@ -18,16 +18,6 @@ _MAX_ENTRY_LENGTH = 100
 _WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
 
 
-def forwarded_address(header: str, trusted_proxies: int) -> str | None:
-    """Return the address from which the outermost trusted proxy received a request.
-
-    Return None if only the connection's address can be trusted, and UNKNOWN if what
-    the proxy wrote is not an address.
-    """
-    entry = forwarded_entry(header, trusted_proxies)
-    return None if entry is None else address_in(entry)
-
-
 def forwarded_entry(header: str, trusted_proxies: int) -> str | None:
     """Return what the outermost trusted proxy wrote about its client.
 

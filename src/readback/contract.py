@@ -5,8 +5,6 @@ probe and the documentation read it from here. Nothing here knows about HTTP par
 databases or pages, and nothing but the standard library is imported.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from http import HTTPStatus
 

@@ -23,15 +23,14 @@ from urllib.parse import SplitResult, urlsplit
 
 # The maximum size of an answer's body; http.client limits the head.
 MAX_RECEIVED_BYTES = 65_536
+# What `send` raises.
+ERRORS = (OSError, HTTPException, ValueError)
 
 T = TypeVar("T")
 
 
 class AnswerTooLarge(HTTPException):
     """The answer has more than MAX_RECEIVED_BYTES."""
-
-    def __str__(self) -> str:
-        return "the answer is too large"
 
 
 class Answer(NamedTuple):
@@ -50,8 +49,8 @@ def send(
 ) -> Answer:
     """Send a request, using no proxy and following no redirects; return the answer.
 
-    Raise OSError, HTTPException or ValueError unless a complete HTTP answer arrives
-    within this time after the connection was established.
+    Raise one of ERRORS unless a complete HTTP answer arrives within this time after the
+    connection was established.
     """
     parts = urlsplit(url)
     connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -93,7 +92,7 @@ def _exchange(
     with http.getresponse() as response:
         received = response.read(MAX_RECEIVED_BYTES + 1)
         if len(received) > MAX_RECEIVED_BYTES:
-            raise AnswerTooLarge
+            raise AnswerTooLarge("the answer is too large")
         if response.length:
             raise IncompleteRead(received, response.length)
         return Answer(response.status, response.headers, received)

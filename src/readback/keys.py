@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from importlib import import_module
-from typing import Any, cast
 from zlib import crc32
+
+# Every request with a key needs Python's own SHA-256. hashlib has OpenSSL's, which is
+# faster for long inputs, but not for a key: docs/decisions.md has the measurement.
+with suppress(ImportError):
+    from _sha2 import sha256  # type: ignore[import-not-found,no-redef]
+with suppress(ImportError):  # before Python 3.12
+    from _sha256 import sha256  # type: ignore[import-not-found,no-redef]
 
 PREFIX = "sk-echo-"
 SECRET_LENGTH = 32
@@ -33,22 +37,6 @@ _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".e
 KEY_LIKE = re.compile(
     rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}|AIza[\w-]{{30,}}", re.ASCII
 )
-_HIDDEN = "[key]"
-
-
-def _python_sha256() -> Callable[[bytes], Any]:
-    """Return Python's own SHA-256, which every request with a key needs.
-
-    hashlib has OpenSSL's, which is faster for long inputs, but not for a key:
-    docs/decisions.md has the measurement.
-    """
-    for name in ("_sha2", "_sha256"):  # Python 3.12 and later; earlier versions
-        with suppress(ImportError):
-            return cast(Callable[[bytes], Any], import_module(name).sha256)
-    return sha256
-
-
-_sha256 = _python_sha256()
 
 
 def mint() -> str:
@@ -73,8 +61,7 @@ def why_invalid(key: bytes) -> str | None:
 
 def digest(key: bytes) -> bytes:
     """Return the digest to store; a fast hash is enough for a key's 190 random bits."""
-    result: bytes = _sha256(key).digest()
-    return result
+    return sha256(key).digest()
 
 
 def contains_key(data: bytes) -> bool:
@@ -87,7 +74,7 @@ def contains_key(data: bytes) -> bool:
 
 def hidden(text: str) -> str:
     """Replace everything in a string that could be a key."""
-    return KEY_LIKE.sub(_HIDDEN, text) if "sk-" in text or "AIza" in text else text
+    return KEY_LIKE.sub("[key]", text) if "sk-" in text or "AIza" in text else text
 
 
 def last_characters(key: str) -> str:

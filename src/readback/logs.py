@@ -19,7 +19,6 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from logging.config import dictConfig
 from queue import Full, Queue
 from typing import Any
 
@@ -35,14 +34,17 @@ _FLUSH_SECONDS = 1.0
 _MAX_CAUSES = 5
 
 
-class _WithoutMessages(logging.Formatter):
-    """Formats exceptions as `describe_error` does."""
+class PlainLine(logging.Formatter):
+    """Formats an event for a terminal, and exceptions as `describe_error` does."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
 
     def formatException(self, ei: Any) -> str:
         return describe_error(ei[1]) if ei[1] else ""
 
 
-class JsonLine(_WithoutMessages):
+class JsonLine(PlainLine):
     """Formats an event as one line of JSON, with the time in UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -59,30 +61,16 @@ class JsonLine(_WithoutMessages):
         return json.dumps(line)
 
 
-class PlainLine(_WithoutMessages):
-    """Formats an event for a terminal."""
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
-
-
 def configuration() -> dict[str, Any]:
     """Return a configuration for `logging.config`, and for Django."""
     form = PlainLine if sys.stderr.isatty() else JsonLine
-    quiet = {"handlers": ["stderr"], "level": "WARNING", "propagate": False}
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": form}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
-        "loggers": {"readback": quiet},
     }
-
-
-def configure() -> None:
-    """Set up this process's logging as in a server."""
-    dictConfig(configuration())
 
 
 class LineQueue:

@@ -4,8 +4,6 @@ The answers to a rehearsal key follow its pattern, so that people can see how th
 program handles a failure. What a step does to a request is decided in the API.
 """
 
-from __future__ import annotations
-
 import re
 
 # The contract's code for the failure that each step causes.

@@ -76,12 +76,14 @@ LEVELS = {
 }
 # Files that assemble a part, or that only Django or translators use.
 NO_BOXES = {"__init__", "migrations", "locale"}
+# Each version of Python has only one of the two added modules.
+STANDARD_LIBRARY = sys.stdlib_module_names | {"_sha2", "_sha256"}
 
 
 def foreign_imports(path: Path) -> set[str]:
     """Return what a file imports from outside the standard library."""
     names = imports_of(path)
-    return {name for name in names if name.split(".")[0] not in sys.stdlib_module_names}
+    return {name for name in names if name.split(".")[0] not in STANDARD_LIBRARY}
 
 
 def is_within(name: str, modules: set[str]) -> bool:

@@ -4,7 +4,8 @@ import pytest
 
 from readback.client_address import (
     UNKNOWN,
-    forwarded_address,
+    address_in,
+    forwarded_entry,
     network,
     network_digest,
     shorten,
@@ -45,7 +46,8 @@ from readback.client_address import (
 def test_the_entry_of_the_outermost_trusted_proxy_counts(
     header: str, proxies: int, address: str | None
 ) -> None:
-    assert forwarded_address(header, proxies) == address
+    entry = forwarded_entry(header, proxies)
+    assert (entry if entry is None else address_in(entry)) == address
 
 
 @pytest.mark.parametrize(

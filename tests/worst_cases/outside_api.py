@@ -68,14 +68,18 @@ def _attempt(run: Callable[[Any], object] | str, text: Any) -> None:
 
 def _addresses() -> Iterator[WorstCase]:
     """Yield cases for the addresses, keys and programs in a head."""
-    read = partial(client_address.forwarded_address, trusted_proxies=8)
     units = (",", "1,", ":", "[", "[1]:1")
-    yield from _rows("X-Forwarded-For", read, _HEAD, *units)
+    yield from _rows("X-Forwarded-For", _forwarded_address, _HEAD, *units)
     yield from _rows("network", client_address.network, _HEAD, "1", ":", "%")
     hide = partial(keys.KEY_LIKE.sub, "")
     yield from _rows("key-like", hide, _HEAD, "sk-", "AIza", "-", "a")
     agents = ("a", "OpenAI/", "Python/", "ai-sdk-openai-compatible/")
     yield from _rows("User-Agent", programs.recognise, _FIELD, *agents)
+
+
+def _forwarded_address(header: str) -> object:
+    entry = client_address.forwarded_entry(header, trusted_proxies=8)
+    return entry and client_address.address_in(entry)
 
 
 def _forms() -> Iterator[WorstCase]:

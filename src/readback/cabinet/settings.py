@@ -268,7 +268,7 @@ SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
 # client are not logged: otherwise anyone could fill the log.
 
 LOGGING = logs.configuration()
-LOGGING["loggers"] |= {
+LOGGING["loggers"] = {
     "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
     # Its lines contain the path, which is secret in links from e-mails. The view for
     # server errors logs the error instead.

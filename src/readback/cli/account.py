@@ -10,7 +10,6 @@ from readback.cli import console
 from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
 from readback.cli.settings import load
-from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
     from readback.cabinet.models import User
@@ -26,12 +25,12 @@ def account() -> None:
     """Create, invite, show, change or delete accounts."""
 
 
-def _command(name: str | None = None, **options: Any) -> Callable[[Any], click.Command]:
+def _command(name: str | None = None) -> Callable[[Any], click.Command]:
     """Add a command with an e-mail address as its argument and a --json option."""
 
     def add(function: Any) -> click.Command:
         with_options = click.argument("email")(console.json_option(function))
-        return account.command(name, **options)(with_options)
+        return account.command(name)(with_options)
 
     return add
 
@@ -100,13 +99,12 @@ def show(email: str, as_json: bool) -> None:
     console.print_rows(("account", ""), rows)
 
 
-@_command(
-    help=f"""Deactivate an account.
-
-    Its keys are refused within {REVOCATION_SECONDS} second and its owner cannot log in.
-    """
-)
+@_command()
 def deactivate(email: str, as_json: bool) -> None:
+    """Deactivate an account.
+
+    Its keys are refused within 1 second and its owner cannot log in.
+    """
     with _changed(email, f"Deactivated {email}.", as_json) as user:
         from readback.cabinet.accounts import services
 

@@ -30,10 +30,9 @@ def audit(as_json: bool) -> None:
             for row in rows:
                 click.echo(json.dumps(row, ensure_ascii=False))
             return
-        shown = list(rows)
-    headings = ("time", "operator", "type", "object", "change")
-    names = ("time", "by", "object_type", "object", "change")
-    console.print_rows(headings, [[row[name] for name in names] for row in shown])
+        headings = ("time", "operator", "type", "object", "change")
+        names = ("time", "by", "object_type", "object", "change")
+        console.print_rows(headings, ([row[name] for name in names] for row in rows))
 
 
 def _row_of(entry: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The exit codes, and the exceptions that end a command with one of them."""
+"""The exit codes, and the exceptions that end a command with one and a sentence."""
 
 from enum import IntEnum
 
@@ -15,12 +15,8 @@ class ExitCode(IntEnum):
 
 
 class Failure(click.ClickException):
-    """End the command with one sentence on standard error and exit code 1."""
-
     exit_code = ExitCode.FAILURE
 
 
 class CannotStart(click.ClickException):
-    """End the command with one sentence on standard error and exit code 3."""
-
     exit_code = ExitCode.CANNOT_START

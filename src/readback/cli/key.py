@@ -41,9 +41,8 @@ def key() -> None:
     type=console.duration,
     help="Lifetime of the key, such as 30d, 12h, 15m or 1s. Default: no expiry.",
 )
-@click.option(
+@console.flag(
     "--explain",
-    is_flag=True,
     help="Explain refusals in the body, for programs that show only the body.",
 )
 @click.option(
@@ -108,17 +107,14 @@ def list_(email: str, as_json: bool) -> None:
     if as_json:
         console.print_json([_fields(made) for made in found])
         return
-    headings = (
-        *("id", "key", "state", "created", "expires", "last used", "rehearsal"),
-        "name",
-    )
+    headings = ["id", "key", "state", "created", "expires", "last used", "rehearsal"]
     rows = []
     for made in found:
         times = (made.created_at, made.expires_at, made.last_used_at)
         shown = (str(made.pk), str(made), made.state.value)
         pattern = made.rehearsal or "-"
         rows.append((*shown, *map(console.format_time, times), pattern, made.label))
-    console.print_rows(headings, rows)
+    console.print_rows([*headings, "name"], rows)
 
 
 @key.command()

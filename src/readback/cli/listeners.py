@@ -30,7 +30,6 @@ def open_all(config: Config) -> Listeners:
 def open_for_api(
     config: Config, inherited: list[socket.socket] | None = None
 ) -> list[socket.socket]:
-    """Return the API's sockets; the last is the ops listener's."""
     inherited = _inherited() if inherited is None else inherited
     ops = _open("READBACK_OPS_BIND", config.ops_bind, inherited)
     api = inherited or [_open("READBACK_API_BIND", b, []) for b in config.api_bind]
@@ -97,12 +96,8 @@ def _listen_unix(path: str) -> socket.socket:
             except ConnectionRefusedError:
                 Path(path).unlink()
     listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(path)
-        # The directory's permissions decide which users can connect.
-        os.chmod(path, 0o666)
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
+    listener.bind(path)
+    # The directory's permissions decide which users can connect.
+    os.chmod(path, 0o666)
+    listener.listen(BACKLOG)
     return listener

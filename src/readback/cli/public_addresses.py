@@ -12,7 +12,6 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from readback import keys
@@ -21,10 +20,8 @@ from readback.cli.exit_codes import CannotStart
 from readback.client_address import network_digest
 from readback.config import Config
 from readback.contract import MODELS_PATH, VERSION_PREFIX
-from readback.http_client import Answer, Slots, send
+from readback.http_client import ERRORS, Answer, Slots, send
 from readback.setting_values import is_loopback
-
-Check = tuple[str, Callable[[], str]]
 
 # The time limit for each of two responses, for the request's row to appear, and for one
 # more connection: ten seconds in all.
@@ -36,7 +33,7 @@ _MADE_UP = [f"192.0.2.{number}" for number in range(1, 10)]
 _REFUSED = b'{"error":{"code":"invalid_key"'
 
 
-def checks(config: Config) -> Iterator[Check]:
+def checks(config: Config) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield the checks for the public addresses that are set."""
     if config.cabinet_url:
         yield "public cabinet", partial(_check_cabinet, config)
@@ -151,7 +148,7 @@ def _answer(url: str, fields: Mapping[str, str] = {}) -> Answer:
             "that is valid and signed by an authority that programs trust, and "
             "serve its whole chain, such as Certbot's fullchain.pem."
         ) from None
-    except (OSError, HTTPException, ValueError) as error:
+    except ERRORS as error:
         reason = getattr(error, "strerror", None) or str(error) or "timed out"
         raise Doubt(
             f"No answer ({reason}). This network may not know its own public name or "

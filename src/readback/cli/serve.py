@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from logging.config import dictConfig
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -21,14 +22,12 @@ import click
 from readback import logs
 from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
-from readback.cli.listeners import Listeners, bind_of
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.child import fork
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
 
-_ANY_PORT = "127.0.0.1:0"
 # More than the account needs as JSON, and less than a pipe can hold.
 _MAX_ACCOUNT_BYTES = 4096
 
@@ -61,7 +60,7 @@ def serve(
     if sys.stdout is None:  # closed, so a socket could get its descriptor
         console.discard_output()
     logs.never_block()
-    logs.configure()
+    dictConfig(logs.configuration())
     if as_json and not is_ephemeral:
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
@@ -116,7 +115,7 @@ def cabinet(context: click.Context) -> None:
 
 def _run(
     config: Config,
-    sockets: Listeners,
+    sockets: listeners.Listeners,
     *,
     ephemeral: bool = False,
     shows_secrets: bool = True,
@@ -189,14 +188,14 @@ def _run_in_child(function: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
+def _temporary_server() -> Iterator[tuple[Config, listeners.Listeners]]:
     """Listen on free ports and create a data directory; delete it at the end.
 
     Settings in the environment take precedence, so that a test can choose addresses.
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
         for listener in ("API", "OPS", "CABINET"):
-            os.environ.setdefault(f"READBACK_{listener}_BIND", _ANY_PORT)
+            os.environ.setdefault(f"READBACK_{listener}_BIND", "127.0.0.1:0")
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         os.environ.setdefault("READBACK_KEY_RATE", "0")
@@ -205,10 +204,10 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         (*api, ops), cabinet = listeners.open_all(settings.load())
         # Set the addresses again, now with the ports that the operating system has
         # chosen.
-        binds = ",".join(str(bind_of(listener)) for listener in api)
+        binds = ",".join(str(listeners.bind_of(listener)) for listener in api)
         os.environ["READBACK_API_BIND"] = binds
-        os.environ["READBACK_OPS_BIND"] = str(bind_of(ops))
-        os.environ["READBACK_CABINET_BIND"] = str(bind_of(cabinet))
+        os.environ["READBACK_OPS_BIND"] = str(listeners.bind_of(ops))
+        os.environ["READBACK_CABINET_BIND"] = str(listeners.bind_of(cabinet))
         yield settings.load(), ([*api, ops], cabinet)
 
 

@@ -54,7 +54,6 @@ def check_database(config: Config) -> None:
 
 
 def check_api_role(config: Config) -> None:
-    """Raise `CannotStart` unless the API's role can read keys."""
     store = Store(config)
     try:
         # Select what the API selects: its role may lack a privilege on a column.
@@ -69,7 +68,6 @@ def check_api_role(config: Config) -> None:
 
 
 def prepare_cabinet(config: Config) -> None:
-    """Raise `CannotStart` unless the database is migrated."""
     with database.report_database_errors():
         database.require_migrated(config)
         with schema.locked():
@@ -111,15 +109,13 @@ def _new_account(email: str) -> User:
 
 def _first_key(account: User) -> dict[str, str]:
     """Create a key for an account that has never had one, and return it."""
-    # Without the lock, two simultaneous startups would each create one.
-    with schema.locked():
-        if key_selectors.keys_of(account).exists():
-            return {}
-        try:
-            # No one reads e-mail at localhost, and the key is about to be printed.
-            key = key_services.key_create(account, "first key", notify=False)
-        except account_services.ServiceError:  # deactivated since the first start
-            return {}
+    if key_selectors.keys_of(account).exists():
+        return {}
+    try:
+        # No one reads e-mail at localhost, and the key is about to be printed.
+        key = key_services.key_create(account, "first key", notify=False)
+    except account_services.ServiceError:  # deactivated since the first start
+        return {}
     return {"key": key.text}
 
 

@@ -68,9 +68,7 @@ def wait(url: str, timeout: timedelta) -> None:
 
 def _problem(url: str, deadline: float) -> str:
     """Return why the server is not ready, or an empty string if it is."""
-    from http.client import HTTPException
-
-    from readback.http_client import send
+    from readback.http_client import ERRORS, send
 
     paths = _READY
     if url.endswith(VERSION_PREFIX):
@@ -80,7 +78,7 @@ def _problem(url: str, deadline: float) -> str:
         seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
         try:
             status = send("GET", url + path, seconds).status
-        except (OSError, HTTPException, ValueError) as error:
+        except ERRORS as error:
             reason = getattr(error, "strerror", None) or str(error)
             return reason.lower() or type(error).__name__
         if status == ready:

@@ -25,16 +25,10 @@ def readback_settings() -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def readback_server(readback_settings: Mapping[str, str]) -> Iterator[ReadbackServer]:
     """This process's Readback server, with a key."""
-    from readback.pytest_plugin.server import ServerFailed, running
+    from readback.pytest_plugin.server import running
 
-    try:
-        with running(readback_settings) as server:
-            yield server
-            return
-    except ServerFailed as error:
-        reason = str(error)
-    # In the `except` block, pytest would print both errors.
-    pytest.fail(reason, pytrace=False)
+    with running(readback_settings) as server:
+        yield server
 
 
 @pytest.fixture

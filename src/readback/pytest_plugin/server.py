@@ -17,15 +17,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+import pytest
+
 from readback import keys, programs
 from readback.config import DATABASE_NAME
 from readback.contract import MODEL, REFUSALS
-from readback.http_client import send
+from readback.http_client import ERRORS, send
 from readback.rehearsal import REHEARSED, checked_pattern
 
 _PR_SET_PDEATHSIG = 1
@@ -53,10 +54,6 @@ WHERE k.digest = ? GROUP BY u.code
 """
 ACCEPTED = "accepted"
 _OUTCOMES = (ACCEPTED, *REFUSALS, REHEARSED)
-
-
-class ServerFailed(Exception):
-    """The server did not start; the message says why."""
 
 
 @contextmanager
@@ -87,7 +84,7 @@ def running(settings: Mapping[str, str]) -> Iterator["ReadbackServer"]:
             if not ready:
                 errors.seek(0)
                 reason = errors.read().strip().removeprefix("Error: ")
-                raise ServerFailed(f"Readback did not start: {reason}")
+                pytest.fail(f"Readback did not start: {reason}", pytrace=False)
             facts = json.loads(ready)
             file = Path(facts["data_dir"], DATABASE_NAME)
             urls = (facts["base_url"], facts["api_key"], facts["cabinet_url"])
@@ -191,7 +188,7 @@ class ReadbackServer:
         try:
             url = f"{self.base_url}/models"
             send("GET", url, _JOURNAL_SECONDS, headers=headers)
-        except (OSError, HTTPException) as error:
+        except ERRORS as error:
             raise RuntimeError(f"Readback does not answer: {error}") from None
         deadline = time.monotonic() + _JOURNAL_SECONDS
         while not later._outcomes():
@@ -212,7 +209,6 @@ class ReadbackServer:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        """Open the database file of the running server."""
         url = f"{self._database.as_uri()}?mode=rw"
         connection = sqlite3.connect(url, uri=True, timeout=_LOCK_SECONDS)
         with closing(connection), connection:
@@ -261,7 +257,6 @@ def _violations(
 
 
 def _report(violations: Collection[str], arrived: Sequence[ArrivedRequest]) -> str:
-    """Return the failure message, which lists the requests that have arrived."""
     return "\n  ".join(
         [
             "Readback received something else:",

@@ -11,7 +11,6 @@ import json
 import time
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -93,7 +92,7 @@ def ask(
         answer = (_for_forms if is_form else _for_pages).run(send, TIMEOUT_SECONDS)
     except NoFreeSlot:
         raise ProviderBusyError("others are waiting for it") from None
-    except (OSError, HTTPException, ValueError) as error:
+    except http_client.ERRORS as error:
         # An exception's message may quote what the provider sent.
         kind = type(error).__name__
         raise ProviderError(f"{name} cannot be read: {kind}") from None

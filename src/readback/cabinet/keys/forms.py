@@ -74,8 +74,6 @@ class RenameForm(NoLabelSuffixForm, forms.Form):
 
 
 class RotationForm(forms.Form):
-    """Asks when the old key stops working after a rotation."""
-
     overlap = forms.TypedChoiceField(
         label=gettext_lazy("The old key ends"),
         choices=OVERLAPS,

@@ -16,7 +16,6 @@ from readback import programs
 from readback.cabinet.models import JournalEntry, UnmatchedRequest
 from readback.contract import REFUSALS, SEVERAL_ADDRESSES
 from readback.differences import ADVICE, FIELD_ADVICE, may_be_default
-from readback.programs import Program
 
 _CODES = list(REFUSALS)
 # Refusals with these codes prove that the body was JSON.
@@ -45,7 +44,7 @@ class ExplainedEntry(NamedTuple):
     """A journal entry; for a refusal, also what works and what to change."""
 
     entry: JournalEntry
-    program: Program | None = None
+    program: programs.Program | None = None
     works: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     sentence: str = ""
@@ -128,7 +127,7 @@ def explain_all(entries: Iterable[JournalEntry]) -> dict[str, list[ExplainedEntr
     return {"rows": rows, "remedies": remedies}
 
 
-def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
+def changes(ids: Iterable[str], program: programs.Program | None) -> tuple[Change, ...]:
     found: dict[tuple[str, str, bool], list[str]] = {}
     for difference in ids:
         text = program.switch(difference) if program else ""

@@ -20,7 +20,6 @@ from django.views.decorators.http import require_http_methods
 
 from readback import keys
 from readback.cabinet.keys import examples, journal, selectors, send_test, services
-from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
 from readback.cabinet.serving.visitors import (
     AccountRequest,
@@ -48,7 +47,7 @@ def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     text = _text_of(request, key)
     if text is None:
         messages.info(
@@ -72,12 +71,13 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         **examples.probe_offer(),
         **_latest_request(request, key),
     }
-    return render(request, "keys/new_key.html", context, status=test.page_status)
+    status = 429 if test.outcome == send_test.Outcome.NOT_SENT else 200
+    return render(request, "keys/new_key.html", context, status=status)
 
 
 @personal_page
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
-    context = _latest_request(request, owned_key(request, key_id))
+    context = _latest_request(request, selectors.owned_key(request, key_id))
     return live_part(request, "keys/latest_request.html", context)
 
 
@@ -103,7 +103,7 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
 
 @personal_page
 def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     if not settings.CONFIG.unmatched_requests:
         raise Http404
     context = {"key": key, **unmatched(request), **examples.probe_offer()}

@@ -17,7 +17,6 @@ from readback.cabinet.accounts.forms import service_errors
 from readback.cabinet.keys import chart, journal, selectors, services
 from readback.cabinet.keys.forms import KeyForm, RenameForm, RotationForm
 from readback.cabinet.keys.new_key import live_part, show_once, version_of
-from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key, key_is_active
 from readback.cabinet.serving.visitors import (
     AccountRequest,
@@ -26,8 +25,6 @@ from readback.cabinet.serving.visitors import (
 )
 from readback.contract import JOURNAL_ROWS, MAX_ACTIVE_KEYS
 
-# The chart shows 30 days in UTC; one more covers the start of the first day.
-_DAYS = 31
 # Keeps the page below its limit of 60 KB.
 _ROWS_PER_PAGE = 14
 # A script may have created and revoked hundreds of keys.
@@ -40,10 +37,9 @@ def key_list(request: AccountRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with service_errors(form, "label"):
-            label = form.cleaned_data["label"]
             new = services.key_create(
                 request.user,
-                label,
+                form.cleaned_data["label"],
                 form.expires_at,
                 explains_refusals=form.cleaned_data["explains_refusals"],
                 rehearsal=form.cleaned_data["rehearsal"] or None,
@@ -65,7 +61,7 @@ def key_list(request: AccountRequest) -> HttpResponse:
 
 @personal_form
 def rename(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     form = RenameForm(request.POST or None, initial={"label": key.label})
     if request.method == "POST" and form.is_valid():
         with service_errors(form, "label"):
@@ -78,7 +74,7 @@ def rename(request: AccountRequest, key_id: int) -> HttpResponse:
 @personal_form
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]
 def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     form = RotationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with service_errors(form, "overlap"):
@@ -95,7 +91,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def detail(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     context = {
         "unmatched_is_on": settings.CONFIG.unmatched_requests,
         **_activity(request, key),
@@ -105,13 +101,13 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
-    context = _activity(request, owned_key(request, key_id))
+    context = _activity(request, selectors.owned_key(request, key_id))
     return live_part(request, "keys/key_activity.html", context)
 
 
 @personal_form
 def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     if request.method == "POST":
         services.key_revoke(key)
         message = _("%(key)s is revoked. The API no longer accepts it.") % {"key": key}
@@ -123,7 +119,7 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
 @require_POST
 @login_required
 def set_explanations(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     services.key_set_explanations(key, "explains_refusals" in request.POST)
     messages.success(request, _("The option has been saved."))
     return redirect("key", key_id=key.pk)
@@ -132,7 +128,7 @@ def set_explanations(request: AccountRequest, key_id: int) -> HttpResponse:
 @require_POST
 @login_required
 def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = owned_key(request, key_id)
+    key = selectors.owned_key(request, key_id)
     services.journal_clear(key)
     messages.success(request, _("The journal has been cleared."))
     return redirect("key", key_id=key.pk)
@@ -140,7 +136,7 @@ def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
 
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now = timezone.now()
-    counts = selectors.usage_of(key, _DAYS)
+    counts = selectors.usage_for_charts(key)
     outcome = request.GET.get("outcome", "")
     entries = list(selectors.journal_of(key, outcome))
     charts = [chart.last_day(counts, now), chart.last_month(counts, now)]

@@ -16,15 +16,12 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 NAME = "probe.pyz"
 
-_INTERPRETER = b"#!/usr/bin/env python3\n"
 _PACKAGE = Path(__file__).parents[2]
 _OWN_FILES = ("__init__.py", "contract.py", "keys.py")
 _CERTIFI = "certifi"
-_OWN = "readback-api"
 _SUFFIXES = {".py", ".pem", ".txt"}
 _OMITTED_FOLDERS = {"tests", "__pycache__"}
 _READABLE_FILE = 0o100644 << 16
-_UNIX = 3
 
 
 @cache
@@ -35,15 +32,13 @@ def checksum() -> str:
 @cache
 def content() -> bytes:
     """Return the file; it is built once in each process."""
-    buffer = io.BytesIO(_INTERPRETER)
+    buffer = io.BytesIO(b"#!/usr/bin/env python3\n")
     buffer.seek(0, io.SEEK_END)
-    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
+    with ZipFile(buffer, "w") as archive:
         for name, path in sorted(_files()):
             entry = ZipInfo(name)  # its timestamp is fixed
-            entry.compress_type = ZIP_DEFLATED
-            entry.create_system = _UNIX
             entry.external_attr = _READABLE_FILE
-            archive.writestr(entry, path.read_bytes())
+            archive.writestr(entry, path.read_bytes(), ZIP_DEFLATED)
     return buffer.getvalue()
 
 
@@ -54,7 +49,7 @@ def _files() -> Iterator[tuple[str, Path]]:
     yield from _modules("readback/probe", _PACKAGE / "probe")
     yield from _modules(_CERTIFI, Path(str(files(_CERTIFI))))
     yield from _licences(_CERTIFI)
-    yield from _licences(_OWN)
+    yield from _licences("readback-api")
 
 
 def _modules(name: str, folder: Path) -> Iterator[tuple[str, Path]]:

@@ -1,12 +1,13 @@
 """Queries on keys, usage and the journal. Nothing here writes."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import Max, Q, QuerySet, Sum
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from readback import keys
+from readback.cabinet.keys.chart import Count
 from readback.cabinet.models import (
     JournalEntry,
     Key,
@@ -45,10 +46,12 @@ def key_replaced_by(new: Key) -> Key | None:
     return Key.objects.filter(replaced_by=new).first()
 
 
-def usage_of(key: Key, days: int) -> list[tuple[datetime, str, int]]:
-    """Return (hour, code, requests) for this number of days, unsorted."""
-    start = timezone.now() - timedelta(days=days)
-    usage = Usage.objects.filter(key=key, hour__gte=start)
+def usage_for_charts(key: Key | None = None) -> list[Count]:
+    """Return the usage of a key, or of all keys, in the period of the charts."""
+    # The longer chart shows 30 days in UTC; one more covers the start of the first day.
+    usage = Usage.objects.filter(hour__gte=timezone.now() - timedelta(days=31))
+    if key:
+        usage = usage.filter(key=key)
     return list(usage.values_list("hour", "code").annotate(Sum("requests")))
 
 

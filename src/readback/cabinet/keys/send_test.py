@@ -8,7 +8,6 @@ import json
 from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from allauth.core import ratelimit
@@ -17,7 +16,6 @@ from django.conf import settings
 from readback import __version__, http_client
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
-from readback.http_client import NoFreeSlot, Slots
 
 # The journal identifies the test by this name, which is also in programs.toml.
 PROGRAM = "Readback-cabinet"
@@ -32,9 +30,8 @@ _GRACE_SECONDS = 1.0
 # Per process, each of which has eight threads for pages.
 MAX_AT_ONCE = 2
 _SHOWN_CHARACTERS = 500
-_HIDDEN_KEY = "[key]"
 
-_slots = Slots(MAX_AT_ONCE)
+_slots = http_client.Slots(MAX_AT_ONCE)
 
 
 class Outcome(StrEnum):
@@ -57,11 +54,6 @@ class KeyTest(NamedTuple):
     # The row of the contract, if the answer is one of its refusals.
     refusal: Refusal | None = None
 
-    @property
-    def page_status(self) -> int:
-        is_sent = self.outcome != Outcome.NOT_SENT
-        return HTTPStatus.OK if is_sent else HTTPStatus.TOO_MANY_REQUESTS
-
 
 def from_post(request: AccountRequest, key: str) -> KeyTest:
     """Send a test if the form was submitted, and return its result."""
@@ -75,9 +67,9 @@ def from_post(request: AccountRequest, key: str) -> KeyTest:
         # The lookup of the host name has no timeout of its own.
         sent = _slots.run(partial(_send, key, test.text), SECONDS + _GRACE_SECONDS)
         test = _understood(sent, test)
-    except NoFreeSlot:
+    except http_client.NoFreeSlot:
         return test._replace(outcome=Outcome.NOT_SENT)
-    except (OSError, HTTPException, ValueError) as error:
+    except http_client.ERRORS as error:
         reason = str(error) or type(error).__name__
         test = test._replace(outcome=Outcome.FAILED, answer=reason)
     return test._replace(answer=_shown(test.answer, key))
@@ -126,7 +118,7 @@ def _member(document: Any, *names: str | int) -> Any:
 
 def _shown(text: str, key: str) -> str:
     """Return the beginning of a text; hide the key and escape invisible characters."""
-    text = text.replace(key, _HIDDEN_KEY)
+    text = text.replace(key, "[key]")
     if len(text) > _SHOWN_CHARACTERS:
         text = f"{text[:_SHOWN_CHARACTERS]}…"
     return "".join(

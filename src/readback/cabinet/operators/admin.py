@@ -12,7 +12,6 @@ from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -30,7 +29,6 @@ from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts import sessions as account_sessions
 from readback.cabinet.accounts.forms import NoLabelSuffixForm
-from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import AuditEntry, Key, OutgoingMail, User
@@ -174,7 +172,7 @@ class AccountAdmin(ReadOnlyAdmin):
             for email in addresses:
                 try:
                     self._invite(request, email)
-                except ServiceError as error:
+                except account_services.ServiceError as error:
                     left_out.append((email, error))
             invited = len(addresses) - len(left_out)
             context |= {"invited": invited, "left_out": left_out, "form": InviteForm()}
@@ -190,7 +188,7 @@ class AccountAdmin(ReadOnlyAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
         """Show an account on one page, with the operations that apply to it."""
-        account = self.get_object(request, unquote(object_id))
+        account = self.get_object(request, object_id)
         if account is None:
             raise Http404
         if request.method == "POST":
@@ -240,7 +238,7 @@ class KeyAdmin(ReadOnlyAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
         """Redirect to the owner's page, which lists the account's newest keys."""
-        key = self.get_object(request, unquote(object_id))
+        key = self.get_object(request, object_id)
         if key is None:
             raise Http404
         url = reverse("admin:cabinet_user_change", args=[key.owner_id])

@@ -11,13 +11,14 @@ from typing import Any, cast
 
 from allauth.account.models import EmailAddress
 from django.core.cache import cache
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from readback import __version__
 from readback.cabinet.keys import chart
+from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.mail import outbox
-from readback.cabinet.models import Key, OutgoingMail, Usage, User, key_is_active
+from readback.cabinet.models import Key, OutgoingMail, User, key_is_active
 from readback.cabinet.operators import status
 from readback.rehearsal import REHEARSED
 
@@ -26,8 +27,6 @@ CACHE_SECONDS = 60
 _DAY = timedelta(days=1)
 _WEEK = timedelta(days=7)
 _MONTH = timedelta(days=30)
-# The chart shows 30 days in UTC; one more covers the start of the first day.
-_CHART_PERIOD = timedelta(days=31)
 
 
 def figures() -> dict[str, Any]:
@@ -38,9 +37,7 @@ def figures() -> dict[str, Any]:
 
 def _count() -> dict[str, Any]:
     now = timezone.now()
-    # (hour, code, requests): hundreds of hours, with up to dozens of codes each.
-    hours = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
-    usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
+    usage = key_selectors.usage_for_charts()
     day = chart.last_day(usage, now)
     month = chart.last_month(usage, now)
     failed = OutgoingMail.objects.filter(attempts__gt=0).count()

@@ -51,8 +51,6 @@ class BrandFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Brand:
-    """The brand, as templates and e-mails use it."""
-
     name: str
     # For light and dark pages; cabinet.css has the same defaults.
     accent: str = "#0b6e63"

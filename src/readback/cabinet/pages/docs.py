@@ -128,10 +128,7 @@ def anchor(heading: str) -> str:
 
 @cache
 def load(name: str, language: str) -> DocPage:
-    return render_markdown(*source(name, language))
-
-
-def render_markdown(text: str, language: str) -> DocPage:
+    text, language = source(name, language)
     # Importing the parser takes 0.03 s, which would delay every startup.
     from markdown_it import MarkdownIt
 
@@ -140,8 +137,10 @@ def render_markdown(text: str, language: str) -> DocPage:
     title = tokens[1].content.replace("`", "")
     for token in tokens:
         # The images are screenshots of the cabinet, which its readers do not need.
-        children = [child for child in token.children or [] if child.type != "image"]
-        token.children = [_link_to_page(child) for child in children]
+        token.children = [c for c in token.children or [] if c.type != "image"]
+        for child in token.children:
+            if child.type == "link_open":
+                child.attrSet("href", served_at(str(child.attrGet("href"))))
     headings = []
     for token, content in zip(tokens, tokens[1:], strict=False):
         if token.type == "heading_open":
@@ -194,12 +193,6 @@ def _stack_on_a_phone(tokens: "list[Token]") -> None:
             if len(names) < _MAX_STACKED and 0 < column < len(names) - 1:
                 token.attrSet("data-name", names[column])
             column += 1
-
-
-def _link_to_page(token: "Token") -> "Token":
-    if token.type == "link_open":
-        token.attrSet("href", served_at(str(token.attrGet("href"))))
-    return token
 
 
 def served_at(link: str, *, markdown: bool = False) -> str:

@@ -5,13 +5,11 @@ are absolute, because programs may not know which address the text came from.
 """
 
 import re
-from functools import cache
 from urllib.parse import urljoin
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.loader import render_to_string
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 from django.views.decorators.http import require_safe
@@ -36,9 +34,7 @@ def docs_markdown(request: HttpRequest, name: str) -> HttpResponse:
         return redirect(address, permanent=True)
     if name not in {docs.INDEX, *docs.names()}:
         raise Http404
-    text, language = _markdown(
-        name, docs.reader_language(), settings.CONFIG.base_url, settings.CABINET_URL
-    )
+    text, language = _markdown(name, docs.reader_language())
     response = HttpResponse(text, _MARKDOWN, headers={"Content-Language": language})
     docs.name_alternate(response, docs.path_of(name), "text/html")
     return docs.cached(request, response)
@@ -48,43 +44,26 @@ def docs_markdown(request: HttpRequest, name: str) -> HttpResponse:
 def llms_txt(request: HttpRequest) -> HttpResponse:
     """Return the essentials for programs, in the format of llmstxt.org."""
     base_url = settings.CONFIG.base_url
-    cabinet_url = settings.CABINET_URL
     [curl] = examples.filled(base_url, docs.YOUR_KEY, ["curl.sh"])
-    with override("en"):
-        text = render_to_string(
-            "pages/llms.txt",
-            {
-                "site_name": settings.BRAND.name,
-                "base_url": base_url,
-                "cabinet_url": cabinet_url,
-                "contract": contract,
-                "key_prefix": keys.PREFIX,
-                "curl": curl.text,
-                "pages": _pages(base_url, cabinet_url),
-            },
-        )
-    response = HttpResponse(
-        text, "text/plain; charset=utf-8", headers={"Content-Language": "en"}
-    )
+    index, language = _markdown(docs.INDEX, "en")
+    context = {
+        "contract": contract,
+        "key_prefix": keys.PREFIX,
+        "curl": curl.text,
+        "pages": _INDEX_ROW.findall(index),
+    }
+    response = render(request, "pages/llms.txt", context, "text/plain; charset=utf-8")
+    response["Content-Language"] = language
     return docs.cached(request, response)
 
 
-def _pages(base_url: str, cabinet_url: str) -> str:
-    """Return a list of the pages, in the order of the index."""
-    text, _language = _markdown(docs.INDEX, "en", base_url, cabinet_url)
-    return "\n".join(f"- {page}: {about}" for page, about in _INDEX_ROW.findall(text))
-
-
-@cache
-def _markdown(
-    name: str, language: str, base_url: str, cabinet_url: str
-) -> tuple[str, str]:
+def _markdown(name: str, language: str) -> tuple[str, str]:
     """Return the Markdown of a page, and its language."""
     text, language = docs.source(name, language)
     title, _newline, rest = text.partition("\n")
     with override(language):
-        address = f"{_('API address')}: `{base_url}`"
-    here = f"{cabinet_url}{docs.path_of(name, markdown=True)}"
+        address = f"{_('API address')}: `{settings.CONFIG.base_url}`"
+    here = settings.CABINET_URL + docs.path_of(name, markdown=True)
     rest = _UNSEEN.sub("", rest)
     rest = _TARGET.sub(
         lambda found: urljoin(here, docs.served_at(found[0], markdown=True)), rest

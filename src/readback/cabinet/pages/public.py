@@ -74,9 +74,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     """Say where to report a vulnerability (RFC 9116), if a contact has been set."""
     if not settings.CONFIG.contact:
         raise Http404
-    # Rounded down, so that the answer changes only once an hour.
-    now = timezone.now().replace(minute=0, second=0, microsecond=0)
-    expires = now + timedelta(days=_SECURITY_DAYS)
+    expires = timezone.now() + timedelta(days=_SECURITY_DAYS)
     fields = {
         "Contact": settings.CONFIG.contact,
         "Expires": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -23,7 +23,6 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from readback.cabinet.pages import docs
-from readback.cabinet.pages.docs import INDEX, reader_language
 from readback.cabinet.pages.search_index import (
     INNER_WORD,
     DocSection,
@@ -98,17 +97,17 @@ class SearchHit(NamedTuple):
 def docs_index(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":  # a traceback is too long for a URL
         query = urlencode({"q": essence(request.POST.get("q", ""))})
-        return redirect(f"{docs.path_of(INDEX)}?{query}")
-    language = reader_language()
+        return redirect(f"{docs.path_of(docs.INDEX)}?{query}")
+    language = docs.reader_language()
     query = request.GET.get("q", "").strip()[:_MAX_QUERY]
     context = {
-        "document": docs.load(INDEX, language),
+        "document": docs.load(docs.INDEX, language),
         "query": query,
         "found": search(query, language) if query else [],
     }
     response = render(request, "pages/docs.html", context)
     if not query:
-        path = docs.path_of(INDEX, markdown=True)
+        path = docs.path_of(docs.INDEX, markdown=True)
         docs.name_alternate(response, path, "text/markdown")
     return docs.cached(request, response)
 

@@ -19,11 +19,6 @@ from readback.contract import REFUSALS
 # How many times as much a word counts in a heading as in the body.
 _IN_HEADING = 2.0
 _STEM_LENGTH = 7
-_SYMPTOMS = "symptoms"
-_FINDINGS = "findings"
-_PROGRAMS = "programs"
-_ERRORS = "errors"
-_WITH_MESSAGES = {"connect", "messages"}
 # The index lists the pages for operators below this heading.
 _FOR_HOSTS = "\n## I host it"
 # Most people who search are connecting a program, so pages for operators count less. So
@@ -85,7 +80,7 @@ class SearchIndex(NamedTuple):
 @cache
 def search_index(language: str) -> SearchIndex:
     for_hosts = source(INDEX, "en")[0].partition(_FOR_HOSTS)[2]
-    others = {_FINDINGS, _PROGRAMS, *_LINKED.findall(for_hosts)}
+    others = {"findings", "programs", *_LINKED.findall(for_hosts)}
     order = _LINKED.findall(source(INDEX, language)[0])
     sections: list[DocSection] = []
     words: dict[str, dict[int, float]] = {}
@@ -109,7 +104,7 @@ def search_index(language: str) -> SearchIndex:
 def _sections(name: str, language: str) -> Iterator[DocSection]:
     text = source(name, language)[0]
     title = plain(text.partition("\n")[0])
-    if name == _SYMPTOMS:
+    if name == "symptoms":
         for symptom, meaning, page, place in _ROW.findall(text):
             title = plain(source(page, language)[0].partition("\n")[0])
             yield _symptom(page, title, symptom, place, meaning)
@@ -124,9 +119,9 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
         place = f"#{anchor(heading)}" if heading != parts[0] else ""
         # A heading made of ordinary words would match many messages by chance.
         names = [as_words(heading)] if "_" in heading else []
-        if name == _ERRORS:
+        if name == "errors":
             names += map(as_words, _shown_for(plain(heading)))
-        if name in _WITH_MESSAGES:
+        if name in ("connect", "messages"):
             rows = _MESSAGES_ROW.findall("".join(_MESSAGES_TABLE.findall(content)))
             for messages, meaning in rows:
                 yield _symptom(name, plain(heading), messages, place, meaning)

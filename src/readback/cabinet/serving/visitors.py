@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.models import User
-from readback.client_address import forwarded_address, network
+from readback.client_address import address_in, forwarded_entry, network
 
 # For clients of a unix socket, and if a proxy sends something other than an address.
 UNKNOWN = "unknown"
@@ -39,10 +39,10 @@ def personal_form(view: View) -> View:
 def client_address(request: HttpRequest) -> str:
     """Return the address from which our outermost proxy received the request."""
     header = request.headers.get("x-forwarded-for", "")
-    forwarded = forwarded_address(header, settings.CONFIG.trusted_proxy_count)
-    if forwarded is None:
-        forwarded = request.META.get("REMOTE_ADDR", "")
-    return forwarded or UNKNOWN
+    entry = forwarded_entry(header, settings.CONFIG.trusted_proxy_count)
+    if entry is None:
+        return request.META.get("REMOTE_ADDR") or UNKNOWN
+    return address_in(entry) or UNKNOWN
 
 
 def network_of(request: HttpRequest) -> str:

@@ -30,8 +30,6 @@ from readback.cli.database import (
 from readback.cli.exit_codes import Failure
 from readback.config import Config
 
-_STANDARD_STREAM = "-"
-
 
 @click.command()
 @click.argument("file")
@@ -42,7 +40,7 @@ def backup(file: str, yes: bool) -> None:
     Works while Readback is running. The archive contains the secret key, and the
     database without sessions. Only you can read FILE; - is standard output.
     """
-    place = None if file == _STANDARD_STREAM else Path(file).absolute()
+    place = None if file == "-" else Path(file).absolute()
     if place is None and sys.stdout.isatty():
         raise click.UsageError("Standard output is a terminal: name a file or a pipe.")
     if place and os.path.lexists(place) and not yes:

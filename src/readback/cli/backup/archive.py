@@ -33,7 +33,6 @@ class Manifest(NamedTuple):
 
 
 def write(output: IO[bytes], folder: Path, created_at: int) -> None:
-    """Write an archive of the members in a folder, with a manifest."""
     checksums = {name: _sha256(folder / name) for name in MEMBERS}
     manifest = Manifest(__version__, created_at, list(MEMBERS), checksums)
     (folder / _MANIFEST).write_text(json.dumps(manifest._asdict(), indent=1))
