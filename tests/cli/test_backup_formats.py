@@ -75,7 +75,7 @@ def test_every_row_moves_to_postgresql_and_back(migrated, on_postgresql, tmp_pat
 @pytest.mark.parametrize(
     ("statement", "named"),
     [
-        ("UPDATE cabinet_key SET label = 'a' || char(0)", "NUL"),
+        ("UPDATE cabinet_key SET label = 'a' || char(0)", "cabinet_key, row 1"),
         ("UPDATE cabinet_key SET label = printf('%061d', 0)", 'column label: "000'),
         ("UPDATE cabinet_key SET label = x'ff'", "UTF-8"),
         (

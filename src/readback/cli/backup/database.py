@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from django.core.management import call_command
 from django.db import (
     DEFAULT_DB_ALIAS,
@@ -234,7 +235,10 @@ def _load_table(cursor: Any, file: sqlite3.Connection, table: str) -> None:
     )
     with cursor.copy(f'COPY "{table}" ({names}) FROM STDIN') as target:
         for row in file.execute(f'SELECT {values} FROM "{table}"'):
-            target.write_row(row)
+            try:
+                target.write_row(row)
+            except psycopg.DataError as error:  # NUL in a string
+                raise DataError(f"{error} ({table}, row {row[0]})") from None
 
 
 def _tables() -> list[str]:
