@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Lower
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
 from readback.cabinet.account_rules import normalise
@@ -30,11 +30,7 @@ INVITATION_DAYS = 7
 
 
 def account_find(email: str) -> User | None:
-    # This uses the index on lower-case addresses; `iexact` would read all accounts.
-    accounts = User.objects.alias(lowered=Lower("email"))
-    found = accounts.filter(lowered=stored_form(email))
-    # `first` would sort by id, for which PostgreSQL might read all accounts.
-    return next(iter(found[:1]), None)
+    return User.objects.filter(email=stored_form(email)).first()
 
 
 def stored_form(email: str) -> str:
