@@ -200,7 +200,6 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
-ACCOUNT_DEFAULT_HTTP_PROTOCOL = _CABINET.scheme
 ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
 # Per client address (ip), per logged-in account (user), or per value that the action
 # chooses (key), usually the requested account. For actions that are not listed here,
