@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from readback.cabinet.serving.wsgi import (
     LIFECYCLE,
@@ -72,11 +71,14 @@ class CabinetWorker(Worker):
         self._application = load_application()
 
     async def listen(self) -> None:
+        from readback.cabinet.accounts.services import expired_delete
+        from readback.cabinet.mail import notices, outbox
+
         environ = server_environ(self.listeners[0].getsockname())
         environ |= {LIFECYCLE: self.lifecycle, PAGES: self._page_counts}
         self._pages = Pages(self._application, self.config, environ)
         self._connections = ConnectionRegistry(self._pages, limits(self.config))
-        self._mail_sender = mail_sender()
+        self._mail_sender = outbox.Sender(notices.add_due_reminders, expired_delete)
         self._mail_sender.start()
         listen = asyncio.get_running_loop().create_server
         connection = partial(Connection, self._connections)
@@ -124,10 +126,3 @@ def load_application() -> Application:
 
     security_log.enable(settings.CONFIG)
     return application
-
-
-def mail_sender() -> Any:
-    from readback.cabinet.accounts.services import expired_delete
-    from readback.cabinet.mail import notices, outbox
-
-    return outbox.Sender(notices.add_due_reminders, expired_delete)
