@@ -115,12 +115,8 @@ def finish(mail: OutgoingMail, outcome: MailOutcome) -> None:
     """Delete a claimed e-mail and count its outcome."""
     deleted, _by_model = OutgoingMail.objects.filter(pk=mail.pk).delete()
     if deleted:  # otherwise another sender has finished it, and counted it
-        count(outcome)
-
-
-def count(outcome: MailOutcome) -> None:
-    MailTotal.objects.get_or_create(outcome=outcome)
-    MailTotal.objects.filter(outcome=outcome).update(mails=F("mails") + 1)
+        MailTotal.objects.get_or_create(outcome=outcome)
+        MailTotal.objects.filter(outcome=outcome).update(mails=F("mails") + 1)
 
 
 def waiting() -> dict[str, Any]:
