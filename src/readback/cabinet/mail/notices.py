@@ -83,9 +83,7 @@ def _mail(name: str, owner: User, details: dict[str, str]) -> None:
     if context.request is None and not settings.CONFIG.smtp_url:
         return
     adapter = get_adapter(context.request)
-    adapter.send_notification_mail(
-        f"account/email/{name}", owner, details, email=owner.email
-    )
+    adapter.send_notification_mail(f"account/email/{name}", owner, details)
 
 
 def add_due_reminders() -> None:

@@ -8,7 +8,6 @@ import logging
 import sys
 import time
 from http import HTTPStatus
-from math import ceil
 
 from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
@@ -33,8 +32,7 @@ def too_many_requests(
     request: HttpRequest, minutes: int = ALLAUTH_MINUTES
 ) -> HttpResponse:
     """Say when to try again; allauth passes only the request."""
-    hours = ceil(minutes / 60) if minutes >= 60 else 0
-    context = {"minutes": minutes, "hours": hours}
+    context = {"minutes": minutes, "hours": minutes // 60}
     status = HTTPStatus.TOO_MANY_REQUESTS
     response = render(request, "429.html", context, status=status)
     response["Retry-After"] = str(minutes * 60)
