@@ -13,11 +13,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from allauth.account.adapter import get_adapter
-from allauth.account.models import EmailAddress
 from allauth.core import context
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from readback.cabinet.mail import outbox
@@ -134,19 +133,17 @@ def _due(notice: timedelta, ends: timedelta, now: datetime) -> QuerySet[Key]:
     begins = F("expires_at") - notice
     current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)
     rotated = Q(replaced_by__isnull=False, last_used_at__gt=now - _ROTATED_IN_USE)
-    confirmed = EmailAddress.objects.filter(
-        user=OuterRef("owner"), primary=True, verified=True
-    )
     return (
         Key.objects.filter(
             current | rotated,
             Q(reminded_at=None) | Q(reminded_at__lt=begins),
-            Exists(confirmed),
             expires_at__gt=now + ends,
             expires_at__lte=now + notice,
             revoked_at=None,
             created_at__lte=begins - notice,
             owner__is_active=True,
+            owner__emailaddress__primary=True,
+            owner__emailaddress__verified=True,
         )
         .select_related("owner", "replaced_by")
         .order_by("expires_at")
