@@ -184,9 +184,6 @@ def second_factor_reset(account: User) -> None:
     notices.notify("second_factor_reset", account)
 
 
-# Where passkeys work
-
-
 def passkeys_work(request: HttpRequest) -> bool:
     """Return whether browsers offer passkeys at the address that the visitor uses.
 
@@ -206,9 +203,6 @@ def passkeys_log_in(request: HttpRequest) -> bool:
 def _host(request: HttpRequest) -> str:
     host, _port = split_domain_port(request.get_host())
     return host.strip("[]")
-
-
-# Operators
 
 
 def lacks_second_factor(request: HttpRequest) -> bool:

@@ -1,8 +1,6 @@
 """All changes to accounts, as functions `<entity>_<action>`.
 
-Pages, the admin and the command line change data only through these. A service that
-cannot do its work raises `ServiceError` with a message for the user. Nothing here
-depends on requests, pages or terminals.
+Pages, the admin and the command line change data only through these.
 """
 
 from datetime import timedelta
@@ -192,8 +190,7 @@ def account_discard_unused(email: str) -> bool:
     A new sign-up with its address then starts afresh. Links from the earlier sign-up
     stop working, so that a link confirms only the password of its own sign-up.
     Otherwise, Mallory could sign up with Alice's address and wait until Alice does the
-    same and confirms it. An operator's account stays, and so does one that an operator
-    has deactivated.
+    same and confirms it.
     """
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:
@@ -217,10 +214,7 @@ def expired_delete() -> None:
 
 
 def account_lock(account: User) -> User:
-    """Lock the account's row until the transaction ends, and return the account.
-
-    SQLite needs no row locks, because its transactions allow one writer at a time.
-    """
+    """Lock the account's row until the transaction ends, and return the account."""
     try:
         return User.objects.select_for_update().get(pk=account.pk)
     except User.DoesNotExist:

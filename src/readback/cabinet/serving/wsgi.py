@@ -88,9 +88,7 @@ class Pages:
         return Page(self, head, origin)
 
     def _lead_to_api(self) -> bytes:
-        """Refuse a request that is meant for the API, with a JSON error whose message
-        most programs display.
-        """
+        """Refuse a request for the API with a JSON error, which most programs show."""
         message = f"This is the cabinet; the API is at {self._base_url}"
         error = {"error": {"code": "not_found", "message": message}}
         body = json.dumps(error, separators=(",", ":")).encode()
@@ -191,9 +189,7 @@ def server_environ(address: tuple[str, int] | str) -> Environ:
 
 
 def environ_of(head: Head, body: bytes, address: str) -> Environ:
-    """Return the environ of a request (PEP 3333), in which bytes are decoded as
-    Latin-1.
-    """
+    """Return a request's environ (PEP 3333), with bytes decoded as Latin-1."""
     path, _, query = head.target.partition(b"?")
     environ: Environ = {
         "REQUEST_METHOD": head.method.decode(),
