@@ -31,8 +31,6 @@ from readback.cabinet.serving import errors, security_log, visitors
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
 _AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
-# The longest window of the limits on wrong passwords, except the daily limit.
-_LOGIN_MINUTES = 5
 
 # Our templates for allauth's notices about second factors.
 _ADDED = "account/email/second_factor_added"
@@ -112,7 +110,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             super().pre_authenticate(request, **credentials)
         except ValidationError:
             security_log.record("login_limited", account=None)
-            page = errors.too_many_requests(request, _LOGIN_MINUTES)
+            page = errors.too_many_requests(request, errors.LOGIN_MINUTES)
             raise ImmediateHttpResponse(page) from None
 
     def login(self, request: HttpRequest, user: Any) -> None:

@@ -43,8 +43,6 @@ _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
 # Longer than an app's code is valid: its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
-# The longest window of the limits on wrong codes, except the daily limit.
-_LIMIT_MINUTES = 5
 
 
 class CabinetMFAAdapter(DefaultMFAAdapter):
@@ -81,7 +79,7 @@ class OnceForm(NoLabelSuffixForm):
             if error.code not in ("too_many_login_attempts", "rate_limited"):
                 raise
             security_log.record("second_factor_limited", account=self.user.pk)
-            page = errors.too_many_requests(context.request, _LIMIT_MINUTES)
+            page = errors.too_many_requests(context.request, errors.LOGIN_MINUTES)
             raise ImmediateHttpResponse(page) from None
         if not cache.add(f"code-{self.user.pk}-{code}", True, _TOLERANCE_SECONDS):
             raise CabinetMFAAdapter().validation_error("incorrect_code")
