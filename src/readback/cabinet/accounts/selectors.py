@@ -24,8 +24,6 @@ from readback.cabinet.models import AuditEntry, Key, User, key_is_active
 
 # Recovery codes exist only in addition to one of these.
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-# allauth's name for single sign-on in the records of a session.
-BY_PROVIDER = "socialaccount"
 INVITATION_DAYS = 7
 
 
@@ -110,7 +108,7 @@ def second_factors_of(account: User | AnonymousUser) -> SecondFactors:
 
 def used_provider(request: HttpRequest, user: Any) -> bool:
     records = get_authentication_records(request, user)
-    return any(record["method"] == BY_PROVIDER for record in records)
+    return any(record["method"] == "socialaccount" for record in records)
 
 
 def used_second_factor(request: HttpRequest) -> bool:

@@ -88,7 +88,7 @@ def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
             link = selectors.invitation_link(account)
             days = str(selectors.INVITATION_DAYS)
         outbox.add(
-            outbox.INVITATION,
+            "account/email/invitation",
             account.email,
             outbox.NOTICE_LIFETIME,
             account=account,

@@ -119,7 +119,7 @@ def _remind(key: Key, ends: timedelta, now: datetime) -> None:
             "new_key": str(key.replaced_by or ""),
         }
         to = owner.email
-        template = outbox.KEY_EXPIRES
+        template = "account/email/key_expires"
         outbox.add(template, to, lifetime, account=owner, details=details)
 
 

@@ -35,15 +35,6 @@ from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.visitors import network_of
 from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 
-# Templates that the code refers to.
-CONFIRMATION = "account/email/email_confirmation"
-SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
-PASSWORD_RESET = "account/email/password_reset_key"
-ACCOUNT_EXISTS = "account/email/account_already_exists"
-ACCOUNT_DELETED = "account/email/account_deleted"
-EMAIL_CHANGED = "account/email/email_changed"
-INVITATION = "account/email/invitation"
-KEY_EXPIRES = "account/email/key_expires"
 # How long a notice is worth sending.
 NOTICE_LIFETIME = timedelta(days=3)
 # Longer than a sender usually works on one e-mail.
