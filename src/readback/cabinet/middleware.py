@@ -43,14 +43,10 @@ Handler = Callable[[HttpRequest], HttpResponse]
 class SecurityHeaders(MiddlewareMixin):
     """Add security headers. This middleware is outermost, so errors get them, too."""
 
-    def __init__(self, get_response: Handler) -> None:
-        super().__init__(get_response)
-        self._headers = headers_of(settings.CONFIG)
-
     def process_response(
         self, request: HttpRequest, response: HttpResponse
     ) -> HttpResponse:
-        for name, value in self._headers.items():
+        for name, value in headers_of(settings.CONFIG).items():
             response.headers.setdefault(name, value)
         # A page that depends on cookies is personal or contains a CSRF token: it must
         # not be cached unless its view sets Cache-Control.
