@@ -30,15 +30,6 @@ from readback.processes.shared_counters import SharedCounters, rows_for
 from readback.processes.worker import Server, Worker
 
 _MARGIN_SECONDS = 5
-# Per worker. Together with the database's files, this is below the usual limit of 1,024
-# open files.
-MAX_CONNECTIONS = 800
-# Other sites on the same domain may set large cookies.
-_MAX_HEAD_BYTES = 32_768
-_MAX_HEAD_FIELDS = 100
-# Above Django's limit, so that Django refuses large forms with one of our pages.
-MAX_FORM_BYTES = 4 * 65_536
-_UNFINISHED_BYTES = 16 << 20
 
 
 def cabinet_server(
@@ -99,13 +90,17 @@ class CabinetWorker(Worker):
 
 
 def limits(config: Config) -> Limits:
+    """Return the limits of a worker."""
     return Limits(
-        connections=MAX_CONNECTIONS,
+        # With the database's files, below the usual limit of 1,024 open files.
+        connections=800,
         connections_per_address=0,
-        head_bytes=_MAX_HEAD_BYTES,
-        head_fields=_MAX_HEAD_FIELDS,
-        body_bytes=MAX_FORM_BYTES,
-        unfinished_bytes=_UNFINISHED_BYTES,
+        # Other sites on the same domain may set large cookies.
+        head_bytes=32_768,
+        head_fields=100,
+        # Above Django's limit, so that Django refuses large forms with our page.
+        body_bytes=4 * 65_536,
+        unfinished_bytes=16 << 20,
         head_seconds=config.head_timeout,
         body_seconds=config.body_timeout,
         idle_seconds=config.idle_timeout,
