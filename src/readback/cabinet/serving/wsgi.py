@@ -175,10 +175,7 @@ class Page:
 
 
 def server_environ(address: tuple[str, int] | str) -> Environ:
-    """Return the part of the environ that all requests to a socket share.
-
-    Of the variables in PEP 3333, it has those that Django reads.
-    """
+    """Return what Django needs of PEP 3333 that all requests to a socket share."""
     host, port = ("localhost", 0) if isinstance(address, str) else address[:2]
     return {
         "SERVER_NAME": host,
