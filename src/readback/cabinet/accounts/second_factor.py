@@ -29,7 +29,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.accounts.forms import NameField, NoLabelSuffixForm
 from readback.cabinet.accounts.services import ServiceError, account_lock
@@ -192,10 +191,6 @@ def passkeys_work(request: HttpRequest) -> bool:
         return True
     is_ip_address = bool(network(host))
     return settings.CABINET_URL.startswith("https:") and not is_ip_address
-
-
-def passkeys_log_in(request: HttpRequest) -> bool:
-    return passkeys_work(request) and not provider_is_only_way()
 
 
 def _host(request: HttpRequest) -> str:
