@@ -19,10 +19,10 @@ CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
 _CABINET = urlsplit(CONFIG.effective_cabinet_url)
 _HOST = setting_values.host_field(_CABINET.hostname or "")
-_HTTPS = security_headers.is_https(CONFIG)
 BRAND = brand.read(CONFIG)
 # Links in e-mails are built only from this, because a request's Host can be forged.
 CABINET_URL = CONFIG.effective_cabinet_url
+_HTTPS = CABINET_URL.startswith("https:")
 
 # The application
 
