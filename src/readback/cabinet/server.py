@@ -90,9 +90,8 @@ class CabinetWorker(Worker):
 
 
 def limits(config: Config) -> Limits:
-    """Return the limits of a worker."""
     return Limits(
-        # With the database's files, below the usual limit of 1,024 open files.
+        # Per worker: with the database's files, below the usual limit of 1,024 files.
         connections=800,
         connections_per_address=0,
         # Other sites on the same domain may set large cookies.

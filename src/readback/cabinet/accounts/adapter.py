@@ -115,7 +115,6 @@ class CabinetAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(page) from None
 
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Start a session; if only single sign-on is allowed, refuse other logins."""
         if provider_is_only_way() and not selectors.used_provider(request, user):
             raise ImmediateHttpResponse(single_sign_on.no_passwords(request))
         super().login(request, user)

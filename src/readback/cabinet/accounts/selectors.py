@@ -64,7 +64,6 @@ def confirmed() -> Q:
 
 
 def accounts_with_state() -> QuerySet[User]:
-    """Return all accounts, each with `is_confirmed` and its number of active keys."""
     active = Key.objects.filter(key_is_active(), owner=OuterRef("pk"))
     counted = active.values("owner").annotate(keys=Count("pk")).values("keys")
     return User.objects.annotate(

@@ -69,9 +69,8 @@ def account_create(
 def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
     """Create an account without a password, and e-mail an invitation.
 
-    The link in the e-mail leads to a page to choose a password. An account with this
-    address that was never confirmed or used is replaced, because someone else may know
-    its password.
+    An account with this address that was never confirmed or used is replaced, because
+    someone else may know its password.
     """
     account_discard_unused(selectors.stored_form(email))
     account = account_create(email, confirmed=True)

@@ -34,7 +34,6 @@ REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
 def record(event: str, **ids: int) -> None:
-    """Write to the security log after the commit."""
     transaction.on_commit(partial(security_log.record, event, **ids))
 
 
@@ -59,7 +58,6 @@ def key_revoked(key: Key) -> None:
 
 
 def key_rotated(old: Key, new: Key) -> None:
-    """Report a rotation with two lines in the log and one e-mail."""
     record("key_created", account=new.owner_id, key=new.pk)
     record("key_rotated", account=old.owner_id, key=old.pk)
     ends = _moment(old.expires_at) if old.is_active else ""

@@ -103,7 +103,6 @@ def postpone(mail: OutgoingMail) -> None:
 
 @transaction.atomic
 def finish(mail: OutgoingMail, outcome: MailOutcome) -> None:
-    """Delete a claimed e-mail and count its outcome."""
     deleted, _by_model = OutgoingMail.objects.filter(pk=mail.pk).delete()
     if deleted:  # otherwise another sender has finished it, and counted it
         MailTotal.objects.get_or_create(outcome=outcome)
@@ -111,7 +110,6 @@ def finish(mail: OutgoingMail, outcome: MailOutcome) -> None:
 
 
 def waiting() -> dict[str, Any]:
-    """Return the number of waiting e-mails, and when the oldest was added."""
     return OutgoingMail.objects.aggregate(waiting=Count("pk"), since=Min("created_at"))
 
 
@@ -202,7 +200,6 @@ class Sender(Thread):
         return _delay(self._failures + self._errors, _LONGEST_PAUSE_SECONDS)
 
     def _work_periodically(self) -> None:
-        """Do the periodic work, such as adding reminders, if it is due."""
         now = time.monotonic()
         if now >= self._next_work:
             # Set before the work, so that work that fails does not stop e-mails.

@@ -90,7 +90,6 @@ def render(
 
 
 def _text_of(template: str, context: dict[str, Any]) -> str:
-    """Render a template as plain text, without escaping."""
     plain = Context(context, autoescape=False)
     return Engine.get_default().get_template(template).render(plain).strip()
 
