@@ -40,8 +40,7 @@ def stored_form(email: str) -> str:
 
 
 def account_is_confirmed(account: User) -> bool:
-    addresses = EmailAddress.objects.filter(user=account, primary=True, verified=True)
-    return addresses.exists()
+    return User.objects.filter(confirmed(), pk=account.pk).exists()
 
 
 def account_is_unused(account: User) -> bool:
