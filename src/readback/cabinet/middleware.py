@@ -180,13 +180,11 @@ class OldLogins(MiddlewareMixin):
         if not isinstance(exception, ReauthenticationRequired):
             return None
         if request.method == "POST":
-            messages.info(
-                request,
-                _(
-                    "You logged in a while ago. Confirm that it is you, then send the "
-                    "form again."
-                ),
+            sentence = _(
+                "You logged in a while ago. Confirm that it is you, then send the form "
+                "again."
             )
+            messages.info(request, sentence)
         [method, *_others] = get_adapter().get_reauthentication_methods(request.user)
         query = urlencode({"next": request.get_full_path()})
         return redirect(f"{method['url']}?{query}")

@@ -30,8 +30,7 @@ _logged_at = float("-inf")
 def too_many_requests(request: HttpRequest, minutes: int = 1) -> HttpResponse:
     """Say when to try again; allauth, whose limits are per minute, gives no time."""
     context = {"minutes": minutes, "hours": minutes // 60}
-    status = HTTPStatus.TOO_MANY_REQUESTS
-    response = render(request, "429.html", context, status=status)
+    response = render(request, "429.html", context, status=429)
     response["Retry-After"] = str(minutes * 60)
     return response
 
