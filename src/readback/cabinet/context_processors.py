@@ -24,9 +24,8 @@ def site(request: HttpRequest) -> dict[str, object]:
         # Whether there is a sign-up form, and the only domains that it accepts.
         "sign_up_is_open": account_rules.form_is_open() and not is_only_way,
         "sign_up_domains": account_rules.domains(),
-        # Whether passkeys work at this address. Templates call these functions.
+        # Whether passkeys work at this address. Templates call this function.
         "passkeys_work": partial(second_factor.passkeys_work, request),
-        "passkeys_log_in": partial(second_factor.passkeys_log_in, request),
         "contact": settings.CONFIG.contact,
         "contact_name": settings.CONFIG.contact.removeprefix("mailto:"),
         "provider": account_rules.provider_name(),

@@ -43,14 +43,10 @@ Handler = Callable[[HttpRequest], HttpResponse]
 class SecurityHeaders(MiddlewareMixin):
     """Add security headers. This middleware is outermost, so errors get them, too."""
 
-    def __init__(self, get_response: Handler) -> None:
-        super().__init__(get_response)
-        self._headers = headers_of(settings.CONFIG)
-
     def process_response(
         self, request: HttpRequest, response: HttpResponse
     ) -> HttpResponse:
-        for name, value in self._headers.items():
+        for name, value in headers_of(settings.CONFIG).items():
             response.headers.setdefault(name, value)
         # A page that depends on cookies is personal or contains a CSRF token: it must
         # not be cached unless its view sets Cache-Control.
@@ -184,13 +180,11 @@ class OldLogins(MiddlewareMixin):
         if not isinstance(exception, ReauthenticationRequired):
             return None
         if request.method == "POST":
-            messages.info(
-                request,
-                _(
-                    "You logged in a while ago. Confirm that it is you, then send the "
-                    "form again."
-                ),
+            sentence = _(
+                "You logged in a while ago. Confirm that it is you, then send the form "
+                "again."
             )
+            messages.info(request, sentence)
         [method, *_others] = get_adapter().get_reauthentication_methods(request.user)
         query = urlencode({"next": request.get_full_path()})
         return redirect(f"{method['url']}?{query}")

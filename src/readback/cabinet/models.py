@@ -196,10 +196,6 @@ class JournalEntry(models.Model):
         ]
 
     @property
-    def is_model_list(self) -> bool:
-        return self.endpoint == contract.MODELS
-
-    @property
     def is_rehearsed(self) -> bool:
         return self.code == REHEARSED
 

@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from readback.cabinet.serving.wsgi import (
     LIFECYCLE,
@@ -31,15 +30,6 @@ from readback.processes.shared_counters import SharedCounters, rows_for
 from readback.processes.worker import Server, Worker
 
 _MARGIN_SECONDS = 5
-# Per worker. Together with the database's files, this is below the usual limit of 1,024
-# open files.
-MAX_CONNECTIONS = 800
-# Other sites on the same domain may set large cookies.
-_MAX_HEAD_BYTES = 32_768
-_MAX_HEAD_FIELDS = 100
-# Above Django's limit, so that Django refuses large forms with one of our pages.
-MAX_FORM_BYTES = 4 * 65_536
-_UNFINISHED_BYTES = 16 << 20
 
 
 def cabinet_server(
@@ -72,11 +62,14 @@ class CabinetWorker(Worker):
         self._application = load_application()
 
     async def listen(self) -> None:
+        from readback.cabinet.accounts.services import expired_delete
+        from readback.cabinet.mail import notices, outbox
+
         environ = server_environ(self.listeners[0].getsockname())
         environ |= {LIFECYCLE: self.lifecycle, PAGES: self._page_counts}
         self._pages = Pages(self._application, self.config, environ)
         self._connections = ConnectionRegistry(self._pages, limits(self.config))
-        self._mail_sender = mail_sender()
+        self._mail_sender = outbox.Sender(notices.add_due_reminders, expired_delete)
         self._mail_sender.start()
         listen = asyncio.get_running_loop().create_server
         connection = partial(Connection, self._connections)
@@ -98,12 +91,15 @@ class CabinetWorker(Worker):
 
 def limits(config: Config) -> Limits:
     return Limits(
-        connections=MAX_CONNECTIONS,
+        # Per worker: with the database's files, below the usual limit of 1,024 files.
+        connections=800,
         connections_per_address=0,
-        head_bytes=_MAX_HEAD_BYTES,
-        head_fields=_MAX_HEAD_FIELDS,
-        body_bytes=MAX_FORM_BYTES,
-        unfinished_bytes=_UNFINISHED_BYTES,
+        # Other sites on the same domain may set large cookies.
+        head_bytes=32_768,
+        head_fields=100,
+        # Above Django's limit, so that Django refuses large forms with our page.
+        body_bytes=4 * 65_536,
+        unfinished_bytes=16 << 20,
         head_seconds=config.head_timeout,
         body_seconds=config.body_timeout,
         idle_seconds=config.idle_timeout,
@@ -124,10 +120,3 @@ def load_application() -> Application:
 
     security_log.enable(settings.CONFIG)
     return application
-
-
-def mail_sender() -> Any:
-    from readback.cabinet.accounts.services import expired_delete
-    from readback.cabinet.mail import notices, outbox
-
-    return outbox.Sender(notices.add_due_reminders, expired_delete)

@@ -19,10 +19,10 @@ CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
 _CABINET = urlsplit(CONFIG.effective_cabinet_url)
 _HOST = setting_values.host_field(_CABINET.hostname or "")
-_HTTPS = security_headers.is_https(CONFIG)
 BRAND = brand.read(CONFIG)
 # Links in e-mails are built only from this, because a request's Host can be forged.
 CABINET_URL = CONFIG.effective_cabinet_url
+_HTTPS = CABINET_URL.startswith("https:")
 
 # The application
 
@@ -200,23 +200,15 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
-ACCOUNT_DEFAULT_HTTP_PROTOCOL = _CABINET.scheme
 ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
 # Per client address (ip), per logged-in account (user), or per value that the action
-# chooses (key), usually the requested account.
+# chooses (key), usually the requested account. For actions that are not listed here,
+# such as sign-ups, allauth's defaults apply; docs/limits.md has all of them.
 ACCOUNT_RATE_LIMITS = {
-    "login": "30/m/ip",
     # Wrong passwords: per network, and per network and account, so that no one on
     # another network can lock the owner out. Wrong second-factor codes: per account;
     # three of a million codes are valid at a time.
     "login_failed": "10/m/ip,5/5m/key,100/d/key",
-    "signup": "20/m/ip",
-    "confirm_email": "1/3m/key",
-    "reset_password": "20/m/ip,5/m/key",
-    "reset_password_from_key": "20/m/ip",
-    "reauthenticate": "10/m/user",
-    "change_password": "5/m/user",
-    "manage_email": "10/m/user",
     "download_data": "2/m/user",
     # E-mails that a visitor asks for: per sender and mailbox, per mailbox, and per
     # sender. It takes several senders to use up a mailbox's limit.

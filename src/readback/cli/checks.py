@@ -97,7 +97,7 @@ def database(config: Config) -> str:
             "start `readback serve`, which migrates first."
         )
     check_api_role(config)
-    if newer := schema.unknown(schema.applied()):
+    if newer := schema.unknown():
         raise Doubt(f"{name}: a newer version has applied {', '.join(newer)}.")
     return f"{name} is reachable and up to date"
 

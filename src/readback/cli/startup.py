@@ -36,7 +36,7 @@ def prepare_database(
     server, it has only the `email`.
     """
     with database.report_database_errors():
-        is_new = schema.is_new(schema.migrate())
+        is_new = schema.FIRST_MIGRATION in schema.migrate()
         if ephemeral:
             account = ephemeral_account(config)
         else:

@@ -120,7 +120,7 @@ def test_the_file_has_rows_of_every_table_of_an_account(alice, owner):
 
 def test_every_column_is_exported_or_left_out_on_purpose(alice):
     columns = defaultdict(set)
-    columns[User] = set(account_download.ACCOUNT_COLUMNS)
+    columns[User] = set(account_download.ACCOUNT_COLUMNS.split())
     for rows, names in account_download.lists_of(alice).values():
         columns[rows.model] |= set(names.split())
     assert columns[Authenticator] >= {"name"}

@@ -5,6 +5,7 @@ from dataclasses import replace
 from urllib.error import HTTPError
 
 import pytest
+from allauth.account import app_settings
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.cache import cache
@@ -96,6 +97,20 @@ def test_sign_ups_and_logins_are_limited_per_client_address():
         visitor = Visitor()
         seen = [visitor.post(path, fields).status_code for _ in range(limit + 1)]
         assert seen == [200] * limit + [429], path
+
+
+def test_the_limits_that_allauth_sets_itself_are_those_in_the_docs():
+    documented = {
+        "login": "30/m/ip",
+        "signup": "20/m/ip",
+        "confirm_email": "1/180s/key",
+        "reset_password": "20/m/ip,5/m/key",
+        "reset_password_from_key": "20/m/ip",
+        "reauthenticate": "10/m/user",
+        "change_password": "5/m/user",
+        "manage_email": "10/m/user",
+    }
+    assert documented.items() <= app_settings.RATE_LIMITS.items()
 
 
 @ON_BOTH

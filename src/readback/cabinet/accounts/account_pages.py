@@ -46,9 +46,7 @@ class SignUpView(allauth_views.SignupView):
 
 class ConfirmEmailView(allauth_views.ConfirmEmailView):
     def logout_other_user(self, confirmation: Any) -> None:
-        """Log the other account out only when the button is pressed, not when the link
-        is opened.
-        """
+        """Log the other account out when the button is pressed, not earlier."""
         if self.request.method == "POST":
             super().logout_other_user(confirmation)
 

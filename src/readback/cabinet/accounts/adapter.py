@@ -30,9 +30,8 @@ from readback.cabinet.serving import errors, security_log, visitors
 # An e-mail is worth sending as long as its link works.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
-_AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
-# The longest window of the limits on wrong passwords, except the daily limit.
-_LOGIN_MINUTES = 5
+_SIGN_UP_MAIL = "account/email/email_confirmation_signup"
+_AFTER_SIGN_UP = (_SIGN_UP_MAIL, "account/email/account_already_exists")
 
 # Our templates for allauth's notices about second factors.
 _ADDED = "account/email/second_factor_added"
@@ -112,11 +111,10 @@ class CabinetAdapter(DefaultAccountAdapter):
             super().pre_authenticate(request, **credentials)
         except ValidationError:
             security_log.record("login_limited", account=None)
-            page = errors.too_many_requests(request, _LOGIN_MINUTES)
+            page = errors.too_many_requests(request, errors.LOGIN_MINUTES)
             raise ImmediateHttpResponse(page) from None
 
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Start a session; if only single sign-on is allowed, refuse other logins."""
         if provider_is_only_way() and not selectors.used_provider(request, user):
             raise ImmediateHttpResponse(single_sign_on.no_passwords(request))
         super().login(request, user)
@@ -150,14 +148,15 @@ class CabinetAdapter(DefaultAccountAdapter):
         self, request: HttpRequest, emailconfirmation: Any, signup: bool
     ) -> None:
         address = emailconfirmation.email_address
-        template = outbox.SIGN_UP_CONFIRMATION if signup else outbox.CONFIRMATION
+        template = _SIGN_UP_MAIL if signup else "account/email/email_confirmation"
         url = rendering.absolute_url("account_confirm_email", key=emailconfirmation.key)
         self._add_to_outbox(template, address.email, _CONFIRMATION, address.user, url)
 
     def send_password_reset_mail(self, user: Any, email: str, context: Any) -> None:
         security_log.record("password_reset_requested", account=user.pk)
         link = selectors.password_reset_link(user)
-        self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user, link)
+        template = "account/email/password_reset_key"
+        self._add_to_outbox(template, email, _RESET, user, link)
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
         """Queue an e-mail without a secret link, such as "account exists"."""
@@ -174,13 +173,13 @@ class CabinetAdapter(DefaultAccountAdapter):
         to = email or user.get_username()
         # Not limited: someone who took over the account could use up the limit first,
         # and the old address would not get this notice.
-        is_limited = template_prefix != outbox.EMAIL_CHANGED
+        is_limited = template_prefix != "account/email/email_changed"
         if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)
             return
         ip = visitors.client_address(request) if request else ""
         # An e-mail about an account being deleted must not be deleted with it.
-        owner = None if template_prefix == outbox.ACCOUNT_DELETED else user
+        owner = None if template_prefix == "account/email/account_deleted" else user
         outbox.add(
             template_prefix,
             to,

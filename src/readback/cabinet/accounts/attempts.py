@@ -52,9 +52,6 @@ class CountCache(DatabaseCache):
 
 def _require_storage() -> None:
     """Raise an error if nothing can be stored."""
-    CacheEntry.objects.bulk_create(
-        [CacheEntry(cache_key="storage", value="", expires=now())],
-        update_conflicts=True,
-        update_fields=["expires"],
-        unique_fields=["cache_key"],
+    CacheEntry.objects.update_or_create(
+        cache_key="storage", defaults={"value": "", "expires": now()}
     )

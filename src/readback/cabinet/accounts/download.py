@@ -37,16 +37,13 @@ from readback.cabinet.models import (
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
-ACCOUNT_COLUMNS = [
-    *("id", "email", "language", "is_active", "is_staff"),
-    *("date_joined", "last_login"),
-]
+ACCOUNT_COLUMNS = "id email language is_active is_staff date_joined last_login"
 _LIMIT = "download_data"
 
 
 def as_json(account: User) -> Iterator[str]:
     values = {
-        **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},
+        **{name: getattr(account, name) for name in ACCOUNT_COLUMNS.split()},
         "has_password": account.has_usable_password(),
     }
     yield f'{{"made_at": {_json(timezone.now())}'

@@ -55,12 +55,11 @@ def configuration(issuer: str) -> dict[str, Any]:
 
 def _read_configuration(issuer: str) -> dict[str, Any]:
     document = _read_json(f"{issuer}/.well-known/openid-configuration")
-    told = document.get("issuer")
     # The setting never ends with a slash; an issuer may.
-    if not isinstance(told, str) or told.rstrip("/") != issuer:
+    if str(document.get("issuer")).rstrip("/") != issuer:
         raise ProviderError("its configuration names another issuer")
     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
-        if not _is_safe(document.get(name)):
+        if not _is_safe(str(document.get(name))):
             raise ProviderError(f"its {name} is not a URL with https://")
     return document
 
@@ -101,10 +100,8 @@ def ask(
     return answer
 
 
-def _is_safe(url: object) -> bool:
+def _is_safe(url: str) -> bool:
     """Return whether the URL uses HTTPS, or leads to this machine."""
-    if not isinstance(url, str):
-        return False
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -29,7 +29,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.accounts.forms import NameField, NoLabelSuffixForm
 from readback.cabinet.accounts.services import ServiceError, account_lock
@@ -43,8 +42,6 @@ _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
 # Longer than an app's code is valid: its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
-# The longest window of the limits on wrong codes, except the daily limit.
-_LIMIT_MINUTES = 5
 
 
 class CabinetMFAAdapter(DefaultMFAAdapter):
@@ -81,7 +78,7 @@ class OnceForm(NoLabelSuffixForm):
             if error.code not in ("too_many_login_attempts", "rate_limited"):
                 raise
             security_log.record("second_factor_limited", account=self.user.pk)
-            page = errors.too_many_requests(context.request, _LIMIT_MINUTES)
+            page = errors.too_many_requests(context.request, errors.LOGIN_MINUTES)
             raise ImmediateHttpResponse(page) from None
         if not cache.add(f"code-{self.user.pk}-{code}", True, _TOLERANCE_SECONDS):
             raise CabinetMFAAdapter().validation_error("incorrect_code")
@@ -184,9 +181,6 @@ def second_factor_reset(account: User) -> None:
     notices.notify("second_factor_reset", account)
 
 
-# Where passkeys work
-
-
 def passkeys_work(request: HttpRequest) -> bool:
     """Return whether browsers offer passkeys at the address that the visitor uses.
 
@@ -199,16 +193,9 @@ def passkeys_work(request: HttpRequest) -> bool:
     return settings.CABINET_URL.startswith("https:") and not is_ip_address
 
 
-def passkeys_log_in(request: HttpRequest) -> bool:
-    return passkeys_work(request) and not provider_is_only_way()
-
-
 def _host(request: HttpRequest) -> str:
     host, _port = split_domain_port(request.get_host())
     return host.strip("[]")
-
-
-# Operators
 
 
 def lacks_second_factor(request: HttpRequest) -> bool:

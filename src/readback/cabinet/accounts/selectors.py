@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Lower
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
 from readback.cabinet.account_rules import normalise
@@ -24,17 +24,11 @@ from readback.cabinet.models import AuditEntry, Key, User, key_is_active
 
 # Recovery codes exist only in addition to one of these.
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-# allauth's name for single sign-on in the records of a session.
-BY_PROVIDER = "socialaccount"
 INVITATION_DAYS = 7
 
 
 def account_find(email: str) -> User | None:
-    # This uses the index on lower-case addresses; `iexact` would read all accounts.
-    accounts = User.objects.alias(lowered=Lower("email"))
-    found = accounts.filter(lowered=stored_form(email))
-    # `first` would sort by id, for which PostgreSQL might read all accounts.
-    return next(iter(found[:1]), None)
+    return User.objects.filter(email=stored_form(email)).first()
 
 
 def stored_form(email: str) -> str:
@@ -46,8 +40,7 @@ def stored_form(email: str) -> str:
 
 
 def account_is_confirmed(account: User) -> bool:
-    addresses = EmailAddress.objects.filter(user=account, primary=True, verified=True)
-    return addresses.exists()
+    return User.objects.filter(confirmed(), pk=account.pk).exists()
 
 
 def account_is_unused(account: User) -> bool:
@@ -70,7 +63,6 @@ def confirmed() -> Q:
 
 
 def accounts_with_state() -> QuerySet[User]:
-    """Return all accounts, each with `is_confirmed` and its number of active keys."""
     active = Key.objects.filter(key_is_active(), owner=OuterRef("pk"))
     counted = active.values("owner").annotate(keys=Count("pk")).values("keys")
     return User.objects.annotate(
@@ -114,7 +106,7 @@ def second_factors_of(account: User | AnonymousUser) -> SecondFactors:
 
 def used_provider(request: HttpRequest, user: Any) -> bool:
     records = get_authentication_records(request, user)
-    return any(record["method"] == BY_PROVIDER for record in records)
+    return any(record["method"] == "socialaccount" for record in records)
 
 
 def used_second_factor(request: HttpRequest) -> bool:

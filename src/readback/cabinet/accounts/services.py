@@ -1,8 +1,6 @@
 """All changes to accounts, as functions `<entity>_<action>`.
 
-Pages, the admin and the command line change data only through these. A service that
-cannot do its work raises `ServiceError` with a message for the user. Nothing here
-depends on requests, pages or terminals.
+Pages, the admin and the command line change data only through these.
 """
 
 from datetime import timedelta
@@ -71,9 +69,8 @@ def account_create(
 def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
     """Create an account without a password, and e-mail an invitation.
 
-    The link in the e-mail leads to a page to choose a password. An account with this
-    address that was never confirmed or used is replaced, because someone else may know
-    its password.
+    An account with this address that was never confirmed or used is replaced, because
+    someone else may know its password.
     """
     account_discard_unused(selectors.stored_form(email))
     account = account_create(email, confirmed=True)
@@ -90,7 +87,7 @@ def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
             link = selectors.invitation_link(account)
             days = str(selectors.INVITATION_DAYS)
         outbox.add(
-            outbox.INVITATION,
+            "account/email/invitation",
             account.email,
             outbox.NOTICE_LIFETIME,
             account=account,
@@ -192,8 +189,7 @@ def account_discard_unused(email: str) -> bool:
     A new sign-up with its address then starts afresh. Links from the earlier sign-up
     stop working, so that a link confirms only the password of its own sign-up.
     Otherwise, Mallory could sign up with Alice's address and wait until Alice does the
-    same and confirms it. An operator's account stays, and so does one that an operator
-    has deactivated.
+    same and confirms it.
     """
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:
@@ -217,10 +213,7 @@ def expired_delete() -> None:
 
 
 def account_lock(account: User) -> User:
-    """Lock the account's row until the transaction ends, and return the account.
-
-    SQLite needs no row locks, because its transactions allow one writer at a time.
-    """
+    """Lock the account's row until the transaction ends, and return the account."""
     try:
         return User.objects.select_for_update().get(pk=account.pk)
     except User.DoesNotExist:

@@ -65,7 +65,6 @@ def sessions_end_by_operator(account: User) -> None:
 
 
 def sessions_end(account: User, kept_key: str | None = None) -> None:
-    """End all sessions of the account except the one with this key."""
     rows = UserSession.objects.filter(user=account)
     _end(rows.exclude(session_key=kept_key))
 

@@ -111,10 +111,8 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         except LoginRefusedError as refused:
             account = refused.account.pk if refused.account else None
             security_log.record(f"provider_refused_{refused.reason}", account=account)
-            context = {"refusal": refused.reason}
-            page = render(
-                request, "accounts/provider_refused.html", context, status=403
-            )
+            template = "accounts/provider_refused.html"
+            page = render(request, template, {"refusal": refused.reason}, status=403)
             raise ImmediateHttpResponse(page) from None
 
     def _admit(self, request: HttpRequest, sociallogin: SocialLogin) -> None:

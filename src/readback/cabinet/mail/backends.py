@@ -58,5 +58,4 @@ class TerminalBackend(BaseEmailBackend):
         for mail in email_messages:
             head = f"Mail to {', '.join(mail.to)}: {mail.subject}"
             print(_RULE, head, "", mail.body, _RULE, sep="\n", file=sys.stderr)
-        sys.stderr.flush()
         return len(email_messages)

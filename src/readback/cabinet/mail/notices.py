@@ -13,11 +13,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from allauth.account.adapter import get_adapter
-from allauth.account.models import EmailAddress
 from allauth.core import context
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from readback.cabinet.mail import outbox
@@ -35,7 +34,6 @@ REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
 def record(event: str, **ids: int) -> None:
-    """Write to the security log after the commit."""
     transaction.on_commit(partial(security_log.record, event, **ids))
 
 
@@ -60,7 +58,6 @@ def key_revoked(key: Key) -> None:
 
 
 def key_rotated(old: Key, new: Key) -> None:
-    """Report a rotation with two lines in the log and one e-mail."""
     record("key_created", account=new.owner_id, key=new.pk)
     record("key_rotated", account=old.owner_id, key=old.pk)
     ends = _moment(old.expires_at) if old.is_active else ""
@@ -83,9 +80,7 @@ def _mail(name: str, owner: User, details: dict[str, str]) -> None:
     if context.request is None and not settings.CONFIG.smtp_url:
         return
     adapter = get_adapter(context.request)
-    adapter.send_notification_mail(
-        f"account/email/{name}", owner, details, email=owner.email
-    )
+    adapter.send_notification_mail(f"account/email/{name}", owner, details)
 
 
 def add_due_reminders() -> None:
@@ -122,7 +117,7 @@ def _remind(key: Key, ends: timedelta, now: datetime) -> None:
             "new_key": str(key.replaced_by or ""),
         }
         to = owner.email
-        template = outbox.KEY_EXPIRES
+        template = "account/email/key_expires"
         outbox.add(template, to, lifetime, account=owner, details=details)
 
 
@@ -136,19 +131,17 @@ def _due(notice: timedelta, ends: timedelta, now: datetime) -> QuerySet[Key]:
     begins = F("expires_at") - notice
     current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)
     rotated = Q(replaced_by__isnull=False, last_used_at__gt=now - _ROTATED_IN_USE)
-    confirmed = EmailAddress.objects.filter(
-        user=OuterRef("owner"), primary=True, verified=True
-    )
     return (
         Key.objects.filter(
             current | rotated,
             Q(reminded_at=None) | Q(reminded_at__lt=begins),
-            Exists(confirmed),
             expires_at__gt=now + ends,
             expires_at__lte=now + notice,
             revoked_at=None,
             created_at__lte=begins - notice,
             owner__is_active=True,
+            owner__emailaddress__primary=True,
+            owner__emailaddress__verified=True,
         )
         .select_related("owner", "replaced_by")
         .order_by("expires_at")

@@ -35,15 +35,6 @@ from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.visitors import network_of
 from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 
-# Templates that the code refers to.
-CONFIRMATION = "account/email/email_confirmation"
-SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
-PASSWORD_RESET = "account/email/password_reset_key"
-ACCOUNT_EXISTS = "account/email/account_already_exists"
-ACCOUNT_DELETED = "account/email/account_deleted"
-EMAIL_CHANGED = "account/email/email_changed"
-INVITATION = "account/email/invitation"
-KEY_EXPIRES = "account/email/key_expires"
 # How long a notice is worth sending.
 NOTICE_LIFETIME = timedelta(days=3)
 # Longer than a sender usually works on one e-mail.
@@ -112,19 +103,13 @@ def postpone(mail: OutgoingMail) -> None:
 
 @transaction.atomic
 def finish(mail: OutgoingMail, outcome: MailOutcome) -> None:
-    """Delete a claimed e-mail and count its outcome."""
     deleted, _by_model = OutgoingMail.objects.filter(pk=mail.pk).delete()
     if deleted:  # otherwise another sender has finished it, and counted it
-        count(outcome)
-
-
-def count(outcome: MailOutcome) -> None:
-    MailTotal.objects.get_or_create(outcome=outcome)
-    MailTotal.objects.filter(outcome=outcome).update(mails=F("mails") + 1)
+        MailTotal.objects.get_or_create(outcome=outcome)
+        MailTotal.objects.filter(outcome=outcome).update(mails=F("mails") + 1)
 
 
 def waiting() -> dict[str, Any]:
-    """Return the number of waiting e-mails, and when the oldest was added."""
     return OutgoingMail.objects.aggregate(waiting=Count("pk"), since=Min("created_at"))
 
 
@@ -215,7 +200,6 @@ class Sender(Thread):
         return _delay(self._failures + self._errors, _LONGEST_PAUSE_SECONDS)
 
     def _work_periodically(self) -> None:
-        """Do the periodic work, such as adding reminders, if it is due."""
         now = time.monotonic()
         if now >= self._next_work:
             # Set before the work, so that work that fails does not stop e-mails.

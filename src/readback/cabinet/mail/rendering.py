@@ -13,7 +13,6 @@ from django.template import Context, Engine
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone, translation
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
@@ -27,32 +26,26 @@ class RenderedMail(NamedTuple):
     html: str
 
 
-class Action(NamedTuple):
-    """A button: its label, and the page that it opens if there is no other link."""
-
-    label: str | Promise
-    view: str = ""
-
-
-_CONFIRM = Action(_("Confirm the address"))
-_LOG_IN = Action(_("Log in"), "account_login")
-_OPEN_ACCOUNT = Action(_("Open your account"), "account")
-_OPEN_FACTORS = Action(_("Open your second factors"), "mfa_index")
-_OPEN_KEY = Action(_("Open the key"), "key")
-_SET_PASSWORD = Action(_("Set new password"), "account_reset_password")
+# The button of an e-mail: its label, and the page that it opens unless there is a link.
+_CONFIRM = (_("Confirm the address"), "")
+_LOG_IN = (_("Log in"), "account_login")
+_OPEN_ACCOUNT = (_("Open your account"), "account")
+_OPEN_FACTORS = (_("Open your second factors"), "mfa_index")
+_OPEN_KEY = (_("Open the key"), "key")
+_SET_PASSWORD = (_("Set new password"), "account_reset_password")
 
 ACTIONS = {
     "email_confirmation": _CONFIRM,
     "email_confirmation_signup": _CONFIRM,
     "password_reset_key": _SET_PASSWORD,
-    "invitation": Action(_("Open your account")),
+    "invitation": _OPEN_ACCOUNT,
     "account_already_exists": _LOG_IN,
-    "account_deleted": Action(_("Sign up again"), "account_signup"),
+    "account_deleted": (_("Sign up again"), "account_signup"),
     "email_deleted": _OPEN_ACCOUNT,
     "key_created": _OPEN_KEY,
     "key_rotated": _OPEN_KEY,
     "key_expires": _OPEN_KEY,
-    "key_revoked": Action(_("Open your keys"), "keys"),
+    "key_revoked": (_("Open your keys"), "keys"),
     "password_changed": _SET_PASSWORD,
     "password_reset": _SET_PASSWORD,
     "password_set": _SET_PASSWORD,
@@ -63,20 +56,18 @@ ACTIONS = {
     "second_factor_reset": _SET_PASSWORD,
     "provider_connected": _OPEN_ACCOUNT,
     "provider_disconnected": _LOG_IN,
-    "unknown_account": Action(_("Sign up"), "account_signup"),
+    "unknown_account": (_("Sign up"), "account_signup"),
 }
 
 
 def render(
     template: str, address: str, language: str, details: Mapping[str, str], link: str
 ) -> RenderedMail:
-    """Return the e-mail. Without a link, its button opens the page of its action."""
-    action = ACTIONS.get(template.removeprefix(_FOLDER))
-    if action and not link:
-        key = {"key_id": details["key_id"]} if action.view == "key" else {}
-        link = absolute_url(action.view, **key)
+    label, page = ACTIONS.get(template.removeprefix(_FOLDER), ("", ""))
+    if page and not link:
+        key = {"key_id": details["key_id"]} if page == "key" else {}
+        link = absolute_url(page, **key)
     with translation.override(language):
-        label = str(action.label) if action else ""
         context = {
             **details,
             "at": timezone.now(),
@@ -99,7 +90,6 @@ def render(
 
 
 def _text_of(template: str, context: dict[str, Any]) -> str:
-    """Render a template as plain text, without escaping."""
     plain = Context(context, autoescape=False)
     return Engine.get_default().get_template(template).render(plain).strip()
 

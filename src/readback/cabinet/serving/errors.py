@@ -8,7 +8,6 @@ import logging
 import sys
 import time
 from http import HTTPStatus
-from math import ceil
 
 from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
@@ -18,10 +17,9 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 _log = logging.getLogger("readback.cabinet.errors")
-# The window of all rate limits that allauth itself applies; a test checks this.
-ALLAUTH_MINUTES = 1
-RETRY_AFTER_SECONDS = 60
-# The shorter window of the e-mail limits; the longer one is a day.
+# The windows of the limits on wrong passwords and codes, and on e-mails, apart from the
+# daily limits.
+LOGIN_MINUTES = 5
 MAIL_MINUTES = 60
 # An outage is logged at most this often, however many requests fail.
 _LOG_SECONDS = 60.0
@@ -29,14 +27,10 @@ _LOG_SECONDS = 60.0
 _logged_at = float("-inf")
 
 
-def too_many_requests(
-    request: HttpRequest, minutes: int = ALLAUTH_MINUTES
-) -> HttpResponse:
-    """Say when to try again; allauth passes only the request."""
-    hours = ceil(minutes / 60) if minutes >= 60 else 0
-    context = {"minutes": minutes, "hours": hours}
-    status = HTTPStatus.TOO_MANY_REQUESTS
-    response = render(request, "429.html", context, status=status)
+def too_many_requests(request: HttpRequest, minutes: int = 1) -> HttpResponse:
+    """Say when to try again; allauth, whose limits are per minute, gives no time."""
+    context = {"minutes": minutes, "hours": minutes // 60}
+    response = render(request, "429.html", context, status=429)
     response["Retry-After"] = str(minutes * 60)
     return response
 
@@ -67,7 +61,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         _logged_at = time.monotonic()
         _log.error("The cabinet cannot use the database: %s", reason(error))
     response = _standalone("503.html", HTTPStatus.SERVICE_UNAVAILABLE)
-    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    response["Retry-After"] = "60"
     return response
 
 

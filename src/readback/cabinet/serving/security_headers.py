@@ -22,12 +22,8 @@ _HEADERS = {
 }
 
 
-def is_https(config: Config) -> bool:
-    return config.effective_cabinet_url.startswith("https:")
-
-
 def headers_of(config: Config) -> dict[str, str]:
     """Return the headers, with a year of HSTS if the cabinet uses HTTPS."""
-    if is_https(config):
+    if config.effective_cabinet_url.startswith("https:"):
         return _HEADERS | {"Strict-Transport-Security": f"max-age={HSTS_SECONDS}"}
     return _HEADERS

@@ -17,7 +17,6 @@ from readback.client_address import address_in, forwarded_entry, network
 # For clients of a unix socket, and if a proxy sends something other than an address.
 UNKNOWN = "unknown"
 
-
 View = Callable[..., HttpResponse]
 
 
@@ -46,7 +45,5 @@ def client_address(request: HttpRequest) -> str:
 
 
 def network_of(request: HttpRequest) -> str:
-    """Return the address that rate limits count by: the IPv4 address, or the /64
-    network of an IPv6 address.
-    """
+    """Return what rate limits count by: an IPv4 address, or the /64 of an IPv6 one."""
     return network(client_address(request)) or UNKNOWN

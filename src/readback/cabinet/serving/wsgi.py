@@ -8,11 +8,10 @@ so a slow client occupies no thread. Nothing here depends on Django.
 import asyncio
 import json
 import logging
-import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import closing
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
@@ -57,7 +56,7 @@ OTHER = "other"
 STATUSES = (200, 204, 301, 302, 304, 400, 403, 404, 405, 429, 500, 502, 503, OTHER)
 
 Environ = dict[str, Any]
-Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+Application = Callable[[Environ, Callable[..., Any]], Any]
 
 
 class Pages:
@@ -89,9 +88,7 @@ class Pages:
         return Page(self, head, origin)
 
     def _lead_to_api(self) -> bytes:
-        """Refuse a request that is meant for the API, with a JSON error whose message
-        most programs display.
-        """
+        """Refuse a request for the API with a JSON error, which most programs show."""
         message = f"This is the cabinet; the API is at {self._base_url}"
         error = {"error": {"code": "not_found", "message": message}}
         body = json.dumps(error, separators=(",", ":")).encode()
@@ -137,21 +134,16 @@ class Pages:
 
     def _run_application(self, head: Head, body: bytes, address: str) -> bytes:
         started: list[tuple[str, list[tuple[str, str]]]] = []
-        written: list[bytes] = []
 
-        def start_response(
-            status: str, headers: list[tuple[str, str]], exc_info: object = None
-        ) -> Callable[[bytes], None]:
+        def start_response(status: str, headers: list[tuple[str, str]]) -> None:
             started.append((status, headers))
-            return written.append
 
         try:
             environ = self._environ | environ_of(head, body, address)
-            parts: Any = self._application(environ, start_response)
-            with closing(parts) if hasattr(parts, "close") else nullcontext():
-                written.extend(parts)
-            status, headers = started[-1]
-            return _render(int(status[:3]), headers, b"".join(written))
+            with closing(self._application(environ, start_response)) as parts:
+                content = b"".join(parts)
+            [(status, headers)] = started
+            return _render(int(status[:3]), headers, content)
         except Exception as error:
             return self.fail(error, head)
 
@@ -183,26 +175,18 @@ class Page:
 
 
 def server_environ(address: tuple[str, int] | str) -> Environ:
-    """Return the part of the environ (PEP 3333) that all requests to a socket share."""
+    """Return what Django needs of PEP 3333 that all requests to a socket share."""
     host, port = ("localhost", 0) if isinstance(address, str) else address[:2]
     return {
-        "SCRIPT_NAME": "",
         "SERVER_NAME": host,
         "SERVER_PORT": str(port),
-        "wsgi.version": (1, 0),
         # Behind a trusted proxy, Django reads X-Forwarded-Proto.
         "wsgi.url_scheme": "http",
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
     }
 
 
 def environ_of(head: Head, body: bytes, address: str) -> Environ:
-    """Return the environ of a request (PEP 3333), in which bytes are decoded as
-    Latin-1.
-    """
+    """Return a request's environ (PEP 3333), with bytes decoded as Latin-1."""
     path, _, query = head.target.partition(b"?")
     environ: Environ = {
         "REQUEST_METHOD": head.method.decode(),

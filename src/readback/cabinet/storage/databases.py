@@ -1,8 +1,4 @@
-"""Django's DATABASES setting, for SQLite or PostgreSQL.
-
-Only the connection is configured here. The migrations define the schema, and the API
-opens its own connections.
-"""
+"""Django's DATABASES setting, for SQLite or PostgreSQL."""
 
 from typing import Any
 

@@ -4,7 +4,7 @@ Any number of processes and replicas may do this at the same time.
 """
 
 import fcntl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.conf import settings
@@ -18,7 +18,8 @@ from readback.cabinet.storage import private_files
 
 # The number of PostgreSQL's advisory lock: "readback" in ASCII.
 _LOCK_NUMBER = int.from_bytes(b"readback")
-_FIRST_MIGRATION = "cabinet.0001_initial"
+# `migrate` applies this one if the database is empty.
+FIRST_MIGRATION = "cabinet.0001_initial"
 
 
 def migrate() -> list[str]:
@@ -34,23 +35,18 @@ def migrate() -> list[str]:
         return names
 
 
-def is_new(applied: list[str]) -> bool:
-    """Return whether the database was empty before `migrate` applied these names."""
-    return _FIRST_MIGRATION in applied
-
-
 def pending() -> list[str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
-def unknown(names: Iterable[str]) -> list[str]:
+def unknown() -> list[str]:
     """Return the applied migrations that only a newer version has."""
     on_disk = MigrationLoader(None).disk_migrations
     known = {".".join(name) for name in on_disk}
     migrated_apps = tuple({f"{app}." for app, _name in on_disk})
-    newer = set(names) - known
+    newer = applied() - known
     return sorted(name for name in newer if name.startswith(migrated_apps))
 
 

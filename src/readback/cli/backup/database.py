@@ -139,7 +139,7 @@ def _check(copied: Path) -> None:
 
 def _require_known(what: str) -> None:
     """End the command if a newer version has migrated the database."""
-    if newer := schema.unknown(schema.applied()):
+    if newer := schema.unknown():
         raise Failure(
             f"A newer version of Readback has applied {', '.join(newer)} to {what}: "
             "use that version."

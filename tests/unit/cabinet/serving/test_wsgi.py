@@ -102,12 +102,26 @@ def answers(
     return asyncio.run(run())
 
 
+class Parts:
+    """The parts of an answer, one by one; records whether it was closed."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = parts
+        self.is_closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self.parts
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
 def application_of(
     status: str, headers: list[tuple[str, str]], *parts: bytes
 ) -> Application:
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         start_response(status, headers)
-        return parts
+        return Parts(*parts)
 
     return application
 
@@ -132,29 +146,15 @@ def test_some_answers_have_no_body(status: str) -> None:
     assert b"Content-Length" not in answer
 
 
-class Parts:
-    """The parts of a streamed answer, one by one; records whether it was closed."""
-
-    def __init__(self) -> None:
-        self.is_closed = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield b"first, "
-        yield b"second"
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
 def test_a_streamed_answer_is_collected_and_closed() -> None:
-    parts = Parts()
+    parts = Parts(b"first, ", b"second")
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
-        start_response("200 OK", [])(b"zeroth, ")
+        start_response("200 OK", [])
         return parts
 
     [answer] = answers(application, (GET, b""))
-    assert answer is not None and answer.endswith(b"\r\n\r\nzeroth, first, second")
+    assert answer is not None and answer.endswith(b"\r\n\r\nfirst, second")
     assert parts.is_closed
 
 
@@ -166,7 +166,7 @@ def fail(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
     "application",
     [
         fail,
-        lambda environ, start_response: [b"no status"],
+        lambda environ, start_response: Parts(b"no status"),
         application_of("200 OK", [("X", "a\r\nSet-Cookie: b")]),
         application_of("200 OK", [("X", "a\nb")]),
         application_of("200 OK", [("X", "\u20ac")]),
