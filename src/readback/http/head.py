@@ -67,8 +67,6 @@ class Refused(Exception):
 class Head:
     """One request head, fully validated."""
 
-    __slots__ = ("fields", "is_http_10", "key", "method", "target")
-
     def __init__(
         self,
         method: bytes,
@@ -97,8 +95,6 @@ class Head:
 
 
 class _Fields:
-    __slots__ = ("by_name", "count", "url")
-
     def __init__(self) -> None:
         self.url = b""
         self.by_name: dict[bytes, list[bytes]] = {}

@@ -46,8 +46,10 @@ HEAD = (
 
 def said_by(understood: tuple[Meaning[Info], bytes, bytes, int]) -> Said:
     meaning, *beside = understood
-    names = sorted({*Meaning.__slots__} - {"is_learned"})
-    return [*beside, *(getattr(meaning, name) for name in names)]
+    said = {
+        name: value for name, value in vars(meaning).items() if name != "is_learned"
+    }
+    return [*beside, *said.values()]
 
 
 def said_by_head(data: bytes, known: Heads[Info]) -> Said:

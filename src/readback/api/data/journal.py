@@ -53,13 +53,6 @@ class Event(NamedTuple):
 class Tally:
     """How often an event has happened since it was last written."""
 
-    # fmt: off
-    __slots__ = (
-        "answer_bytes", "at", "counted", "due", "event", "last_created", "merges",
-        "open", "request_bytes", "requests", "sender",
-    )
-    # fmt: on
-
     def __init__(self, event: Event, merges: bool = False) -> None:
         self.event = event
         # Whether this tally also counts events that differ in details.

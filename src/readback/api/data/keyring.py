@@ -27,12 +27,6 @@ MAX_ABSENT = 10_000
 class Record:
     """A key that exists."""
 
-    # fmt: off
-    __slots__ = (
-        "accepted", "digest", "exchanges", "row", "slot", "used_at", "waiting",
-    )
-    # fmt: on
-
     def __init__(self, row: KeyRow, slot: int, used_at: float) -> None:
         self.row = row
         self.digest = row.digest

@@ -78,12 +78,6 @@ class Services:
 class Exchange:
     """Answers the requests that one program sends with one key."""
 
-    # fmt: off
-    __slots__ = (
-        "_info", "_journal", "_limiter", "_record", "_replies", "_succeeded",
-        "_unmatched", "sender",
-    )
-    # fmt: on
     # The difference to report if the body is too large to be read.
     oversized = BODY_TOO_LARGE
 
@@ -162,8 +156,6 @@ class Exchange:
 class Chat(Exchange):
     """POST /v1/chat/completions: answers with the text of the one message."""
 
-    __slots__ = ()
-
     def answer(self, body: bytes) -> bytes:
         found = None if self._info.media_type_detail else decode(body)
         if found is None:
@@ -203,7 +195,6 @@ class Chat(Exchange):
 class ModelList(Exchange):
     """GET /v1/models: lists the one model. A body is read and ignored."""
 
-    __slots__ = ()
     oversized = BODY_UNUSED
 
     def answer(self, body: bytes) -> bytes:

@@ -24,8 +24,6 @@ from readback.rehearsal import FAILURES, REHEARSED, RETRY_SECONDS, wait_seconds
 class _Rehearsal(Exchange):
     """An exchange whose requests each take a step of the key's pattern."""
 
-    __slots__ = ("_delays",)
-
     def __init__(self, services: Services, record: Record, info: RequestInfo) -> None:
         super().__init__(services, record, info)
         self._delays = services.delays
@@ -66,8 +64,8 @@ class _Rehearsal(Exchange):
 
 
 class RehearsedChat(_Rehearsal, Chat):
-    __slots__ = ()
+    pass
 
 
 class RehearsedModelList(_Rehearsal, ModelList):
-    __slots__ = ()
+    pass
