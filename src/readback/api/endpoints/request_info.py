@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from readback import contract, keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
-from readback.api.endpoints.presented_key import explain_no_key, times
+from readback.api.endpoints.presented_key import explain_no_key
 from readback.http.head import Head
 from readback.programs import advise
 
@@ -26,8 +26,6 @@ _EXAMINED_BYTES = 1024
 # RFC 7240 §2: preferences are case-insensitive, and may have parameters.
 _EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
 ENCODED = "The body has a Content-Encoding."
-_JSON_TYPE = b"application/json"
-_FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 
 @dataclass(eq=False, slots=True)
@@ -79,13 +77,10 @@ def explain_media_type(head: Head) -> str:
     if not types:
         return "The Content-Type header is missing; it must be application/json."
     if len(types) > 1:
-        return f"The Content-Type header appears {times(types)}; send it once."
+        return "The Content-Type header appears more than once; send it once."
     media_type = types[0].split(b";", 1)[0].strip(b" \t").lower()
-    if media_type == _JSON_TYPE:
-        return ""
-    if media_type in _FORM_TYPES:
-        return "The Content-Type is that of a form; it must be application/json."
-    return "The Content-Type must be application/json."
+    is_json = media_type == b"application/json"
+    return "" if is_json else "The Content-Type must be application/json."
 
 
 def _user_agent(head: Head) -> str:
