@@ -20,7 +20,7 @@ READ_FIELDS = frozenset(
     b"content-encoding content-type origin prefer user-agent".split()
 )
 _FOUND = NearMiss("")
-_PRINTABLE = re.compile(rb"[\x20-\x7e]*+")
+_TO_PRINTABLE = bytes(c if 0x20 <= c < 0x7F else ord("?") for c in range(256))
 # Anything after this in a User-Agent or list of preferences is ignored.
 _EXAMINED_BYTES = 1024
 # RFC 7240 §2: preferences are case-insensitive, and may have parameters.
@@ -86,8 +86,6 @@ def explain_media_type(head: Head) -> str:
 def _user_agent(head: Head) -> str:
     """Return the start of the User-Agent in printable ASCII, without any key."""
     value = (head.first(b"user-agent") or b"")[:_EXAMINED_BYTES]
-    agent = value.decode("ascii", "replace")
-    if not _PRINTABLE.fullmatch(value):
-        agent = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
+    agent = value.translate(_TO_PRINTABLE).decode()
     telling = _BROWSER_ENGINE.sub("", agent, count=1)
     return keys.hidden(telling)[: contract.JOURNAL_USER_AGENT_LENGTH]
