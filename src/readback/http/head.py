@@ -44,12 +44,9 @@ _HOST = re.compile(
 _BEARER = re.compile(rb"bearer +([-_0-9A-Za-z]++)", re.IGNORECASE)
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
-_NO_TARGET = (
-    "The target of the request line must begin with a slash, or be a whole http "
-    "address."
-)
 _INVALID_TARGET = (
-    "The target of the request line contains a character that is not valid in a URL."
+    "The target of the request line must be a path that begins with a slash, or a "
+    "whole http address, and contain only characters that are valid in a URL."
 )
 _INVALID_FIELD = "A header field or the framing of the body is not valid"
 _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
@@ -201,9 +198,7 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
     try:
         parser.feed_data(request_line + rest)
     except HttpParserInvalidURLError:
-        is_whole = target.startswith(b"/") or _ABSOLUTE_FORM.match(target)
-        detail = _INVALID_TARGET if is_whole else _NO_TARGET
-        raise Refused(MALFORMED_REQUEST, detail) from None
+        raise Refused(MALFORMED_REQUEST, _INVALID_TARGET) from None
     except HttpParserError as error:
         # llhttp's reasons are fixed strings that quote nothing from the request.
         raise Refused(MALFORMED_REQUEST, f"{_INVALID_FIELD}: {error}.") from None
@@ -220,7 +215,7 @@ def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
         return url, None
     absolute = _ABSOLUTE_FORM.fullmatch(url)
     if not absolute:
-        raise Refused(MALFORMED_REQUEST, _NO_TARGET)
+        raise Refused(MALFORMED_REQUEST, _INVALID_TARGET)
     return absolute[2] or b"/", absolute[1]
 
 
