@@ -226,10 +226,8 @@ def _check_host(head: Head, authority: bytes | None) -> None:
     (§3.2.2), so it is validated as well.
     """
     hosts = head.all(b"host")
-    if len(hosts) > 1:
-        raise Refused(MALFORMED_REQUEST, "The Host header appears more than once.")
-    if not hosts and not head.is_http_10:
-        raise Refused(MALFORMED_REQUEST, "The Host header is missing.")
+    if len(hosts) > 1 or not (hosts or head.is_http_10):
+        raise Refused(MALFORMED_REQUEST, "There must be exactly one Host header.")
     for host in [*hosts, *([authority] if authority is not None else [])]:
         if not _HOST.fullmatch(host):
             raise Refused(
