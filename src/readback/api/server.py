@@ -39,7 +39,6 @@ from readback.http.registry import ConnectionRegistry, Limits
 from readback.http.timing import Timing
 from readback.processes import listening
 from readback.processes.lifecycle import API, SHORT_NOTICE_SECONDS, Lifecycle
-from readback.processes.shared_counters import rows_for
 from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 
 # The size of the kernel's buffer per connection and direction; the kernel doubles this
@@ -73,7 +72,7 @@ def api_server(
         config=config,
         lifecycle=lifecycle,
         listeners=listeners,
-        counters=Counters(rows_for(config.worker_count)),
+        counters=Counters(config.worker_count),
         workers=config.worker_count,
         stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
         make_worker=partial(ApiWorker, limiter),

@@ -26,7 +26,7 @@ from readback.http.connection import Connection
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes.lifecycle import CABINET, Lifecycle
 from readback.processes.listening import BACKLOG
-from readback.processes.shared_counters import SharedCounters, rows_for
+from readback.processes.shared_counters import SharedCounters
 from readback.processes.worker import Server, Worker
 
 _MARGIN_SECONDS = 5
@@ -43,7 +43,7 @@ def cabinet_server(
         config=config,
         lifecycle=lifecycle,
         listeners=[listener],
-        counters=SharedCounters(STATUSES, rows_for(config.cabinet_workers)),
+        counters=SharedCounters(STATUSES, config.cabinet_workers),
         workers=config.cabinet_workers,
         stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
         make_worker=CabinetWorker,

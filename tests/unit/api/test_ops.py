@@ -21,7 +21,7 @@ LONG_AGO = STRICT_SECONDS + 1
 
 @pytest.fixture
 def counters():
-    return Counters(rows=3)
+    return Counters(workers=2)
 
 
 @pytest.fixture
