@@ -85,7 +85,6 @@ class ApiWorker(Worker):
     def __init__(self, limiter: Limiter, server: Server, row: int) -> None:
         super().__init__(server, row)
         self._limiter = limiter
-        self._all_counters = server.counters
         *self._api_listeners, self._ops_listener = self.listeners
         self._has_others = server.workers > 1
         if not self._has_others:
@@ -126,7 +125,7 @@ class ApiWorker(Worker):
         proxies = config.trusted_proxy_count
         api = Api(services, self._keyring, self.counters, proxies)
         ops = Ops(
-            self._all_counters, self._health, self._keyring, self.lifecycle, config
+            self.all_counters, self._health, self._keyring, self.lifecycle, config
         )
         allowed = limits(config, len(self.listeners))
         heads = RecognisedHeads(
@@ -203,7 +202,7 @@ class ApiWorker(Worker):
             return _TLS_HANDSHAKE_SECONDS
         # Count the connections of all workers, because closing a listener closes it for
         # all of them.
-        busy = self._all_counters.total("open_connections")
+        busy = self.all_counters.total("open_connections")
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:

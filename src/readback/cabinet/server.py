@@ -54,10 +54,6 @@ def cabinet_server(
 class CabinetWorker(Worker):
     """An event loop for connections, threads for pages, and a thread for e-mails."""
 
-    def __init__(self, server: Server, row: int) -> None:
-        super().__init__(server, row)
-        self._page_counts = PageCounts(server.counters, row)
-
     def prepare(self) -> None:
         self._application = load_application()
 
@@ -66,7 +62,8 @@ class CabinetWorker(Worker):
         from readback.cabinet.mail import notices, outbox
 
         environ = server_environ(self.listeners[0].getsockname())
-        environ |= {LIFECYCLE: self.lifecycle, PAGES: self._page_counts}
+        page_counts = PageCounts(self.all_counters, self.counters)
+        environ |= {LIFECYCLE: self.lifecycle, PAGES: page_counts}
         self._pages = Pages(self._application, self.config, environ)
         self._connections = ConnectionRegistry(self._pages, limits(self.config))
         self._mail_sender = outbox.Sender(notices.add_due_reminders, expired_delete)

@@ -72,6 +72,7 @@ class Worker(ABC):
         self.config = server.config
         self.lifecycle = server.lifecycle
         self.listeners = server.listeners
+        self.all_counters = server.counters
         self.counters = server.counters.row(row)
         # Only the first worker writes log lines that concern all of them.
         self.is_first = row % server.workers == 0

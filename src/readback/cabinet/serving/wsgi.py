@@ -32,7 +32,7 @@ from readback.contract import (
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import Head
 from readback.http.meaning import Understood
-from readback.processes.shared_counters import SharedCounters
+from readback.processes.shared_counters import SharedCounters, WorkerCounters
 
 THREADS = 8
 # Forms get at most half of the threads, because many sign-ups at once, which hash
@@ -151,9 +151,9 @@ class Pages:
 class PageCounts:
     """Counts a worker's pages; all of its threads share the counts."""
 
-    def __init__(self, counters: SharedCounters, row: int) -> None:
+    def __init__(self, counters: SharedCounters, row: WorkerCounters) -> None:
         self.counters = counters
-        self._row = counters.row(row)
+        self._row = row
         self._lock = threading.Lock()
 
     def count(self, code: int) -> None:
