@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from readback import contract
 from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
-from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.unmatched import UnmatchedRequest
 from readback.client_address import network_digest
 from readback.config import Config
 
@@ -204,7 +204,7 @@ class Store:
         return is_done
 
     def write_unmatched(
-        self, counts: Mapping[UnmatchedEvent, int], wall: float
+        self, counts: Mapping[UnmatchedRequest, int], wall: float
     ) -> None:
         found = self._fetch(_NETWORK_KEY, ())
         if not found:
