@@ -19,7 +19,6 @@ _ENDPOINTS = {
 READ_FIELDS = frozenset(
     b"content-encoding content-type origin prefer user-agent".split()
 )
-_FOUND = NearMiss("")
 _TO_PRINTABLE = bytes(c if 0x20 <= c < 0x7F else ord("?") for c in range(256))
 # Anything after this in a User-Agent or list of preferences is ignored.
 _EXAMINED_BYTES = 1024
@@ -33,8 +32,7 @@ class RequestInfo:
     """What a head says. Each detail is a reason to refuse the request, or empty."""
 
     endpoint: str
-    not_found_detail: str
-    not_found_difference: str  # see `near_misses.py`
+    near_miss: NearMiss | None  # if there is no such endpoint
     no_key_detail: str  # empty if the key has the usual form
     media_type_detail: str
     user_agent: str
@@ -45,13 +43,10 @@ def describe(head: Head) -> RequestInfo:
     endpoint = _ENDPOINTS.get((head.method, head.target), contract.OTHER)
     user_agent = _user_agent(head)
     preferences = b",".join(head.all(b"prefer"))
-    miss = (
-        _FOUND if endpoint != contract.OTHER else _explain_not_found(head, user_agent)
-    )
+    is_found = endpoint != contract.OTHER
     return RequestInfo(
         endpoint=endpoint,
-        not_found_detail=miss.sentence,
-        not_found_difference=miss.difference,
+        near_miss=None if is_found else _explain_not_found(head, user_agent),
         no_key_detail="" if head.key else explain_no_key(head),
         # Only a chat has a body that is read as JSON.
         media_type_detail=explain_media_type(head) if endpoint == contract.CHAT else "",
