@@ -51,8 +51,10 @@ class Server:
     prepare_service: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        # Whether no other service, such as systemd, listens on these sockets.
-        self.owns_listeners = all(map(listening.is_ours, self.listeners))
+        # Systemd also listens on its sockets. They were passed through exec, so they
+        # are inheritable.
+        inheritable = [each.get_inheritable() for each in self.listeners]
+        self.owns_listeners = not any(inheritable)
 
 
 class Connections(Protocol):
