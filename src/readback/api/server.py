@@ -235,7 +235,7 @@ class ApiWorker(Worker):
         counters.add("connections", accepted)
         counters.add("connections_refused", refused)
         counters.set("open_connections", len(self._api_connections.connections))
-        counters.set("max_open_connections", self._api_connections.max_connections)
+        counters.set("max_open_connections", self._api_connections.limits.connections)
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", self._database.pending_rows)
