@@ -64,12 +64,10 @@ class Keyring:
         self.find = self._records.get
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
+        # Whether a key does not exist, according to a look-up since the last tick.
+        self.is_absent = self._absent.__contains__
         self.confirmed_at = -inf
         self.now = time.monotonic()
-
-    def is_absent(self, digest: bytes) -> bool:
-        """Return whether a lookup since the last tick has not found the key."""
-        return digest in self._absent
 
     def last_created(self, digest: bytes) -> int:
         """Return the last `created` of a key, or 0 if the key is unknown."""
