@@ -269,7 +269,8 @@ class Connection(asyncio.Protocol):
     def _ask_for_body(self, meaning: Meaning[Any]) -> None:
         """Send 100 (Continue) unless the body has begun (RFC 9110 §10.1.1)."""
         if (meaning.chunked or self._size) and not self._buffer.unread:
-            self._flow.write(_CONTINUE)
+            self._registry.pending.flush()  # earlier answers come first
+            self._transport.write(_CONTINUE)
 
     def _hold_body(self) -> None:
         """Count this unfinished body towards the limit for all unfinished bodies."""

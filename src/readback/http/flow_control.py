@@ -118,11 +118,6 @@ class FlowControl:
         else:
             self._transport.pause_reading()
 
-    def write(self, data: bytes) -> None:
-        """Write at once, but after the answers that are waiting."""
-        self._pending.flush()
-        self._transport.write(data)
-
     def close_for_writing(self) -> bool:
         """Close our sending side; return False if the transport cannot do that.
 
