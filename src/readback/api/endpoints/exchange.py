@@ -86,6 +86,7 @@ class Exchange:
         self._limiter = services.limiter
         self._journal = services.journal
         self._unmatched = services.unmatched
+        self._delays = services.delays
         self._record = record
         self._info = info
         # Who sent the latest request; see `Api._sender`.

@@ -7,15 +7,7 @@ begins.
 
 from functools import partial
 
-from readback.api.data.keyring import Record
-from readback.api.endpoints.exchange import (
-    Chat,
-    Exchange,
-    ModelList,
-    Services,
-    is_explained,
-)
-from readback.api.endpoints.request_info import RequestInfo
+from readback.api.endpoints.exchange import Chat, Exchange, ModelList, is_explained
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.timing import Untimed
 from readback.rehearsal import FAILURES, REHEARSED, RETRY_SECONDS, wait_seconds
@@ -23,10 +15,6 @@ from readback.rehearsal import FAILURES, REHEARSED, RETRY_SECONDS, wait_seconds
 
 class _Rehearsal(Exchange):
     """An exchange whose requests each take a step of the key's pattern."""
-
-    def __init__(self, services: Services, record: Record, info: RequestInfo) -> None:
-        super().__init__(services, record, info)
-        self._delays = services.delays
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
         outcome = super().begin(size, origin)
