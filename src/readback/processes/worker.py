@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import uvloop
 
@@ -22,8 +22,6 @@ from readback.config import Config
 from readback.processes import listening
 from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import REPORTED_AT, SharedCounters
-
-Result = TypeVar("Result")
 
 MOMENT_SECONDS = 0.05
 # How often a worker does its periodic work.
@@ -119,8 +117,8 @@ class Worker(ABC):
         await self.tick_during(self.stopping.wait())
         await self.stop()
 
-    async def tick_during(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do the periodic work until this coroutine has ended; return its result."""
+    async def tick_during(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do the periodic work until this coroutine has ended."""
         task = asyncio.create_task(work)
         await asyncio.sleep(0)  # let the coroutine begin first
         while not task.done():
@@ -130,7 +128,7 @@ class Worker(ABC):
             if self._serves:
                 self.counters.set(REPORTED_AT, int(time.monotonic() * 1000))
             await asyncio.wait([task], timeout=TICK_SECONDS)
-        return task.result()
+        task.result()  # raises what the coroutine has raised
 
     async def end_connections(
         self,
