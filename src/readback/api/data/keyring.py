@@ -66,6 +66,7 @@ class Keyring:
         self._absent: set[bytes] = set()
         # Whether a key does not exist, according to a look-up since the last tick.
         self.is_absent = self._absent.__contains__
+        # When the last refresh that has succeeded began.
         self.confirmed_at = -inf
         self.now = time.monotonic()
 
@@ -101,9 +102,6 @@ class Keyring:
         """
         for digest in asked:
             self._tell(digest, self._records.get(digest) or UNAVAILABLE)
-
-    def confirm(self, asked_at: float) -> None:
-        self.confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
         """Forget records that are too old; return the digests to refresh."""
