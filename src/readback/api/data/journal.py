@@ -45,11 +45,6 @@ class Event(NamedTuple):
     def accepted(self) -> bool:
         return self.code == ACCEPTED
 
-    @property
-    def plain(self) -> "Event":
-        """The outcome without details."""
-        return self._replace(user_agent="", detail="", differences="")
-
 
 class Tally:
     """How often an event has happened since it was last written."""
@@ -152,7 +147,7 @@ class Journal:
         # The pages show no more than JOURNAL_ROWS rows.
         merges = is_crowded or len(own) >= JOURNAL_ROWS
         if merges:
-            event = event.plain
+            event = event._replace(user_agent="", detail="", differences="")
         if event not in own:
             own[event] = Tally(event, merges)
             self._open += 1
