@@ -46,9 +46,9 @@ from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 # requests without reading the answers.
 _KERNEL_BUFFER_BYTES = 64 * 1024
 # In each iteration, the event loop accepts one connection per descriptor of a listening
-# socket. With several, it reads and answers several requests together, which takes a
+# socket. With copies, it reads and answers several requests together, which takes a
 # tenth less time per connection.
-_DESCRIPTORS = 4
+_COPIES = 3
 # How long handshakes that have begun may take when the listeners close. TLS takes one
 # more round trip.
 _HANDSHAKE_SECONDS = 1.0
@@ -145,7 +145,7 @@ class ApiWorker(Worker):
         self._servers = [
             await _accept(self._new_connection, descriptor, **tls)
             for listener in self._api_listeners
-            for descriptor in (listener, *_copies(listener))
+            for descriptor in (listener, *(listener.dup() for _ in range(_COPIES)))
         ]
         await self._reach_database()
         self._ops_server = await _accept(
@@ -213,7 +213,7 @@ class ApiWorker(Worker):
             lambda: self._replies.tick(wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
-            lambda: self._tick_database(now, wall),
+            lambda: self._database.tick(self._keyring.tick(now, wall), now, wall),
             self._report,
         ]
         for step in steps:
@@ -221,9 +221,6 @@ class ApiWorker(Worker):
                 step()
             except Exception as error:
                 self._health.note_unexpected(error)
-
-    def _tick_database(self, now: float, wall: float) -> None:
-        self._database.tick(self._keyring.tick(now, wall), now, wall)
 
     def _note_time(self, milliseconds: int) -> None:
         self.counters.add(TIMES[bisect_left(TIMES, milliseconds)])
@@ -241,10 +238,6 @@ class ApiWorker(Worker):
         counters.set("pending_rows", self._database.pending_rows)
         if (confirmed_at := self._keyring.confirmed_at) > 0:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
-
-
-def _copies(listener: socket.socket) -> list[socket.socket]:
-    return [listener.dup() for _ in range(_DESCRIPTORS - 1)]
 
 
 async def _accept(
