@@ -109,12 +109,13 @@ class Worker(ABC):
     async def _serve(self) -> None:
         self.stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._receive_stop)
+        loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
         await self.tick_during(self.listen())
         self._serves = True
         gc.freeze()
         gc.enable()
         await self.tick_during(self.stopping.wait())
+        self._notice_stop()  # the manager may have ended since the last tick
         await self.stop()
 
     async def tick_during(self, work: Coroutine[Any, Any, object]) -> None:
@@ -178,10 +179,6 @@ class Worker(ABC):
     def handshake_seconds(self) -> float:
         """Return how long to wait for handshakes that are under way."""
         return 0.0
-
-    def _receive_stop(self) -> None:
-        self.stopping.set()
-        self._notice_stop()
 
     def _notice_stop(self) -> None:
         if os.getppid() != self.lifecycle.manager:  # the manager has ended
