@@ -22,7 +22,6 @@ from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
-from readback.api.endpoints.delays import Delays
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
@@ -107,7 +106,6 @@ class ApiWorker(Worker):
         self._database = Database(Store(config), self._health, self.counters)
         look_up = self._database.look_up
         self._keyring = Keyring(self._limiter, look_up, config.database_grace)
-        self._delays = Delays()
         self._make_connections()
         certificate = config.tls_certificate
         self._expires = expiry(certificate) if certificate else 0
@@ -120,7 +118,7 @@ class ApiWorker(Worker):
             self._limiter,
             self._journal,
             self._unmatched,
-            self._delays,
+            self.stopping,
         )
         proxies = config.trusted_proxy_count
         api = Api(services, self._keyring, self.counters, proxies)
@@ -186,7 +184,6 @@ class ApiWorker(Worker):
             await asyncio.sleep(MOMENT_SECONDS)
 
     async def _end_connections(self) -> None:
-        self._delays.stop()
         await self.end_connections(
             self._api_connections, self._api_listeners, self._servers
         )

@@ -78,6 +78,7 @@ class Worker(ABC):
         self.is_first = row % server.workers == 0
         self._owns_listeners = server.owns_listeners
         self._serves = False
+        self.stopping = asyncio.Event()
 
     @abstractmethod
     def prepare(self) -> None:
@@ -107,7 +108,6 @@ class Worker(ABC):
             self.counters.count_log_lines()
 
     async def _serve(self) -> None:
-        self.stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
         await self.tick_during(self.listen())

@@ -1,5 +1,6 @@
 """The two endpoints: they answer and count the requests that have a known key."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from time import monotonic
@@ -11,7 +12,6 @@ from msgspec import UNSET, UnsetType
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
-from readback.api.endpoints.delays import Delays
 from readback.api.endpoints.refusal import Explanation, Finding, examine, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import ENCODED, RequestInfo
@@ -72,7 +72,8 @@ class Services:
     limiter: Limiter
     journal: Journal
     unmatched: UnmatchedRequests
-    delays: Delays = field(default_factory=Delays)
+    # Set when the worker is told to stop.
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Exchange:
@@ -86,7 +87,7 @@ class Exchange:
         self._limiter = services.limiter
         self._journal = services.journal
         self._unmatched = services.unmatched
-        self._delays = services.delays
+        self._stopping = services.stopping
         self._record = record
         self._info = info
         # Who sent the latest request; see `Api._sender`.
