@@ -32,14 +32,6 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Connection(asyncio.Protocol):
-    # fmt: off
-    __slots__ = (
-        "_address", "_buffer", "_chunks", "_deadline", "_flow", "_meaning",
-        "_received_eof", "_registry", "_responder", "_size", "_state", "_transport",
-        "opened_at", "waiting_since",
-    )
-    # fmt: on
-
     def __init__(self, registry: ConnectionRegistry) -> None:
         self._registry = registry
         self._address: str | None = None

@@ -90,8 +90,6 @@ class PendingAnswers:
 class FlowControl:
     """Keeps a connection at its client's pace."""
 
-    __slots__ = ("_pending", "_transport", "drain_deadline", "writable")
-
     def __init__(self, transport: asyncio.Transport, pending: PendingAnswers) -> None:
         self._transport = transport
         self._pending = pending
