@@ -113,9 +113,7 @@ class _Fields:
 
 
 def parse(data: bytes, max_fields: int) -> Head:
-    """Return the head in `data`, which ends with the blank line; raise `Refused` if it
-    is invalid.
-    """
+    """Return the head in `data`, which has its blank line, or raise `Refused`."""
     check_beginning(data)
     line = _REQUEST_LINE.match(data)
     if not line:

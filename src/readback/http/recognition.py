@@ -71,9 +71,7 @@ class RecognisedHeads(Heads[Info]):
         read_fields: frozenset[bytes],
         contains_secret: Callable[[bytes], bool],
     ) -> None:
-        """If a head has a Bearer key in the usual form, `describe` must read only
-        `read_fields`.
-        """
+        """With a key in the usual form, `describe` must read only `read_fields`."""
         super().__init__(describe, max_fields)
         self._read_fields = _READ_FIELDS | read_fields
         self._contains_secret = contains_secret

@@ -123,9 +123,7 @@ class ConnectionRegistry:
             del self._per_address[network]
 
     def hold_body(self, connection: ManagedConnection, size: int) -> None:
-        """Note how much of a body has arrived. If all bodies together are too large,
-        abort the connections of the oldest.
-        """
+        """Note the bytes of a body; above the limit of all bodies, end the oldest."""
         self._unfinished_bytes += size - self.unfinished.get(connection, 0)
         self.unfinished[connection] = size
         while self._unfinished_bytes > self.limits.unfinished_bytes:

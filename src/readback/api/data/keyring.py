@@ -97,9 +97,7 @@ class Keyring:
             self._tell(digest, self._learn(digest, rows.get(digest)))
 
     def fail(self, asked: Sequence[bytes]) -> None:
-        """Tell the requests waiting for these keys that the database could not be
-        queried.
-        """
+        """Tell those who wait for these keys that the database cannot be queried."""
         for digest in asked:
             self._tell(digest, self._records.get(digest) or UNAVAILABLE)
 

@@ -140,9 +140,7 @@ class Store:
         self._locked_out: list[Tally] = []
 
     def free_disk_bytes(self) -> int:
-        """Return the free bytes on the disk that holds the SQLite file (at least 1), or
-        0 for PostgreSQL.
-        """
+        """Return the free bytes beside the SQLite file, at least 1; or else 0."""
         if self._path is None:
             return 0
         return max(1, shutil.disk_usage(self._path.parent).free)
@@ -238,9 +236,7 @@ class Store:
         return [tally for tally in tallies if tally.event.digest in locked]
 
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
-        """Lock the rows of keys; return their ids, and the keys that others have
-        locked.
-        """
+        """Lock rows of keys; return their ids, and the keys that others have locked."""
         dialect = self._dialect
         lock = dialect.lock_skip_locked
         among, values = dialect.among(list(digests))
