@@ -126,11 +126,8 @@ def parse(data: bytes, max_fields: int) -> Head:
         head.fields[b"host"] = [authority]
     _check_transfer_coding(head)
     if fields.count > max_fields:
-        raise Refused(
-            HEADERS_TOO_LARGE,
-            f"The head has {fields.count} header fields; "
-            f"at most {max_fields} are accepted.",
-        )
+        detail = f"The head has more than {max_fields} header fields."
+        raise Refused(HEADERS_TOO_LARGE, detail)
     return head
 
 
