@@ -18,7 +18,7 @@ from readback.api.data import store as store_module
 from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
 from readback.api.data.store import TRIM_EVERY, Store
-from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.unmatched import UnmatchedRequest
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support import migrated
@@ -75,9 +75,10 @@ def tally(key: bytes, agent: str = "", code: str = "", at: float = NOW) -> Tally
     return made
 
 
-def unmatched(address: str = "192.0.2.1", **fields: str) -> UnmatchedEvent:
-    made = UnmatchedEvent(address, "chat", "invalid_key", "A detail.", "curl/8")
-    return made._replace(**fields)
+def unmatched(
+    address: str = "192.0.2.1", user_agent: str = "curl/8"
+) -> UnmatchedRequest:
+    return address, "chat", "invalid_key", "A detail.", user_agent
 
 
 def statements_of_the_store() -> list[str]:

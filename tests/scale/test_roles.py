@@ -14,7 +14,6 @@ import pytest
 
 from readback import keys
 from readback.api.data.store import Store
-from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support.api import Api
@@ -184,7 +183,7 @@ def test_the_role_can_delete_old_rows_and_unmatched_requests(installation):
         " SELECT id, ?, 'chat', '', 1 FROM cabinet_key",
         owner.moment(-1000 * DAY),
     )
-    made_up = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "No.", "curl/8")
+    made_up = ("192.0.2.1", "chat", "invalid_key", "No.", "curl/8")
     unmatched = "SELECT sum(requests) FROM cabinet_unmatchedrequest"
     store = Store(Config(database_url=installation.api_url))
     assert store.clean(time.time())

@@ -113,7 +113,7 @@ class Worker:
 
     def __init__(self, limiter: Limiter | None = None) -> None:
         settings = config.read({})
-        row = Counters(rows=1).row(0)
+        row = Counters(workers=1).row(0)
         self.limiter = limiter = limiter or Limiter(UNLIMITED, UNLIMITED)
         self.lookups: list[bytes] = []
         self.keyring = Keyring(limiter, self.lookups.append, settings.database_grace)

@@ -35,22 +35,14 @@ def test_an_invalid_target_is_refused(echo: Endpoint, target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "words"),
-    [
-        ("v1/models", "must begin with a slash"),
-        ("localhost:8000/v1", "must begin with a slash"),
-        ("?a", "must begin with a slash"),
-        ("/v1/mod\u00e9ls", "is not valid in a URL"),
-    ],
+    "target", ["v1/models", "localhost:8000/v1", "?a", "/v1/mod\u00e9ls"]
 )
-def test_the_refusal_of_a_target_says_what_is_wrong_with_it(
-    api: Api, target: str, words: str
-) -> None:
+def test_the_refusal_of_a_target_says_what_a_target_is(api: Api, target: str) -> None:
     line = f"GET {target} HTTP/1.1\r\n".encode()
     detail = assert_refused(
         api.send(line + b"Host: localhost\r\n\r\n"), "malformed_request"
     )
-    assert detail.startswith("The target of the request line ") and words in detail
+    assert detail.startswith("The target of the request line must be a path that ")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
-from readback.api.endpoints.delays import Delays
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
@@ -39,7 +38,6 @@ from readback.http.registry import ConnectionRegistry, Limits
 from readback.http.timing import Timing
 from readback.processes import listening
 from readback.processes.lifecycle import API, SHORT_NOTICE_SECONDS, Lifecycle
-from readback.processes.shared_counters import rows_for
 from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 
 # The size of the kernel's buffer per connection and direction; the kernel doubles this
@@ -47,9 +45,9 @@ from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 # requests without reading the answers.
 _KERNEL_BUFFER_BYTES = 64 * 1024
 # In each iteration, the event loop accepts one connection per descriptor of a listening
-# socket. With several, it reads and answers several requests together, which takes a
+# socket. With copies, it reads and answers several requests together, which takes a
 # tenth less time per connection.
-_DESCRIPTORS = 4
+_COPIES = 3
 # How long handshakes that have begun may take when the listeners close. TLS takes one
 # more round trip.
 _HANDSHAKE_SECONDS = 1.0
@@ -73,7 +71,7 @@ def api_server(
         config=config,
         lifecycle=lifecycle,
         listeners=listeners,
-        counters=Counters(rows_for(config.worker_count)),
+        counters=Counters(config.worker_count),
         workers=config.worker_count,
         stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
         make_worker=partial(ApiWorker, limiter),
@@ -86,7 +84,6 @@ class ApiWorker(Worker):
     def __init__(self, limiter: Limiter, server: Server, row: int) -> None:
         super().__init__(server, row)
         self._limiter = limiter
-        self._all_counters = server.counters
         *self._api_listeners, self._ops_listener = self.listeners
         self._has_others = server.workers > 1
         if not self._has_others:
@@ -109,7 +106,6 @@ class ApiWorker(Worker):
         self._database = Database(Store(config), self._health, self.counters)
         look_up = self._database.look_up
         self._keyring = Keyring(self._limiter, look_up, config.database_grace)
-        self._delays = Delays()
         self._make_connections()
         certificate = config.tls_certificate
         self._expires = expiry(certificate) if certificate else 0
@@ -122,12 +118,12 @@ class ApiWorker(Worker):
             self._limiter,
             self._journal,
             self._unmatched,
-            self._delays,
+            self.stopping,
         )
         proxies = config.trusted_proxy_count
         api = Api(services, self._keyring, self.counters, proxies)
         ops = Ops(
-            self._all_counters, self._health, self._keyring, self.lifecycle, config
+            self.all_counters, self._health, self._keyring, self.lifecycle, config
         )
         allowed = limits(config, len(self.listeners))
         heads = RecognisedHeads(
@@ -147,7 +143,7 @@ class ApiWorker(Worker):
         self._servers = [
             await _accept(self._new_connection, descriptor, **tls)
             for listener in self._api_listeners
-            for descriptor in (listener, *_copies(listener))
+            for descriptor in (listener, *(listener.dup() for _ in range(_COPIES)))
         ]
         await self._reach_database()
         self._ops_server = await _accept(
@@ -188,7 +184,6 @@ class ApiWorker(Worker):
             await asyncio.sleep(MOMENT_SECONDS)
 
     async def _end_connections(self) -> None:
-        self._delays.stop()
         await self.end_connections(
             self._api_connections, self._api_listeners, self._servers
         )
@@ -204,7 +199,7 @@ class ApiWorker(Worker):
             return _TLS_HANDSHAKE_SECONDS
         # Count the connections of all workers, because closing a listener closes it for
         # all of them.
-        busy = self._all_counters.total("open_connections")
+        busy = self.all_counters.total("open_connections")
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:
@@ -215,7 +210,7 @@ class ApiWorker(Worker):
             lambda: self._replies.tick(wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
-            lambda: self._tick_database(now, wall),
+            lambda: self._database.tick(self._keyring.tick(now, wall), now, wall),
             self._report,
         ]
         for step in steps:
@@ -223,9 +218,6 @@ class ApiWorker(Worker):
                 step()
             except Exception as error:
                 self._health.note_unexpected(error)
-
-    def _tick_database(self, now: float, wall: float) -> None:
-        self._database.tick(self._keyring.tick(now, wall), now, wall)
 
     def _note_time(self, milliseconds: int) -> None:
         self.counters.add(TIMES[bisect_left(TIMES, milliseconds)])
@@ -237,16 +229,12 @@ class ApiWorker(Worker):
         counters.add("connections", accepted)
         counters.add("connections_refused", refused)
         counters.set("open_connections", len(self._api_connections.connections))
-        counters.set("max_open_connections", self._api_connections.max_connections)
+        counters.set("max_open_connections", self._api_connections.limits.connections)
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", self._database.pending_rows)
         if (confirmed_at := self._keyring.confirmed_at) > 0:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
-
-
-def _copies(listener: socket.socket) -> list[socket.socket]:
-    return [listener.dup() for _ in range(_DESCRIPTORS - 1)]
 
 
 async def _accept(

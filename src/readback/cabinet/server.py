@@ -26,7 +26,7 @@ from readback.http.connection import Connection
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes.lifecycle import CABINET, Lifecycle
 from readback.processes.listening import BACKLOG
-from readback.processes.shared_counters import SharedCounters, rows_for
+from readback.processes.shared_counters import SharedCounters
 from readback.processes.worker import Server, Worker
 
 _MARGIN_SECONDS = 5
@@ -43,7 +43,7 @@ def cabinet_server(
         config=config,
         lifecycle=lifecycle,
         listeners=[listener],
-        counters=SharedCounters(STATUSES, rows_for(config.cabinet_workers)),
+        counters=SharedCounters(STATUSES, config.cabinet_workers),
         workers=config.cabinet_workers,
         stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
         make_worker=CabinetWorker,
@@ -54,10 +54,6 @@ def cabinet_server(
 class CabinetWorker(Worker):
     """An event loop for connections, threads for pages, and a thread for e-mails."""
 
-    def __init__(self, server: Server, row: int) -> None:
-        super().__init__(server, row)
-        self._page_counts = PageCounts(server.counters, row)
-
     def prepare(self) -> None:
         self._application = load_application()
 
@@ -66,7 +62,8 @@ class CabinetWorker(Worker):
         from readback.cabinet.mail import notices, outbox
 
         environ = server_environ(self.listeners[0].getsockname())
-        environ |= {LIFECYCLE: self.lifecycle, PAGES: self._page_counts}
+        page_counts = PageCounts(self.all_counters, self.counters)
+        environ |= {LIFECYCLE: self.lifecycle, PAGES: page_counts}
         self._pages = Pages(self._application, self.config, environ)
         self._connections = ConnectionRegistry(self._pages, limits(self.config))
         self._mail_sender = outbox.Sender(notices.add_due_reminders, expired_delete)

@@ -32,14 +32,6 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Connection(asyncio.Protocol):
-    # fmt: off
-    __slots__ = (
-        "_address", "_buffer", "_chunks", "_deadline", "_flow", "_meaning",
-        "_received_eof", "_registry", "_responder", "_size", "_state", "_transport",
-        "opened_at", "waiting_since",
-    )
-    # fmt: on
-
     def __init__(self, registry: ConnectionRegistry) -> None:
         self._registry = registry
         self._address: str | None = None
@@ -269,7 +261,8 @@ class Connection(asyncio.Protocol):
     def _ask_for_body(self, meaning: Meaning[Any]) -> None:
         """Send 100 (Continue) unless the body has begun (RFC 9110 §10.1.1)."""
         if (meaning.chunked or self._size) and not self._buffer.unread:
-            self._flow.write(_CONTINUE)
+            self._registry.pending.flush()  # earlier answers come first
+            self._transport.write(_CONTINUE)
 
     def _hold_body(self) -> None:
         """Count this unfinished body towards the limit for all unfinished bodies."""

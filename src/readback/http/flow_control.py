@@ -90,8 +90,6 @@ class PendingAnswers:
 class FlowControl:
     """Keeps a connection at its client's pace."""
 
-    __slots__ = ("_pending", "_transport", "drain_deadline", "writable")
-
     def __init__(self, transport: asyncio.Transport, pending: PendingAnswers) -> None:
         self._transport = transport
         self._pending = pending
@@ -117,11 +115,6 @@ class FlowControl:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
-
-    def write(self, data: bytes) -> None:
-        """Write at once, but after the answers that are waiting."""
-        self._pending.flush()
-        self._transport.write(data)
 
     def close_for_writing(self) -> bool:
         """Close our sending side; return False if the transport cannot do that.

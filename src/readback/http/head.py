@@ -44,12 +44,9 @@ _HOST = re.compile(
 _BEARER = re.compile(rb"bearer +([-_0-9A-Za-z]++)", re.IGNORECASE)
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
-_NO_TARGET = (
-    "The target of the request line must begin with a slash, or be a whole http "
-    "address."
-)
 _INVALID_TARGET = (
-    "The target of the request line contains a character that is not valid in a URL."
+    "The target of the request line must be a path that begins with a slash, or a "
+    "whole http address, and contain only characters that are valid in a URL."
 )
 _INVALID_FIELD = "A header field or the framing of the body is not valid"
 _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
@@ -66,8 +63,6 @@ class Refused(Exception):
 
 class Head:
     """One request head, fully validated."""
-
-    __slots__ = ("fields", "is_http_10", "key", "method", "target")
 
     def __init__(
         self,
@@ -97,8 +92,6 @@ class Head:
 
 
 class _Fields:
-    __slots__ = ("by_name", "count", "url")
-
     def __init__(self) -> None:
         self.url = b""
         self.by_name: dict[bytes, list[bytes]] = {}
@@ -120,9 +113,7 @@ class _Fields:
 
 
 def parse(data: bytes, max_fields: int) -> Head:
-    """Return the head in `data`, which ends with the blank line; raise `Refused` if it
-    is invalid.
-    """
+    """Return the head in `data`, which has its blank line, or raise `Refused`."""
     check_beginning(data)
     line = _REQUEST_LINE.match(data)
     if not line:
@@ -135,11 +126,8 @@ def parse(data: bytes, max_fields: int) -> Head:
         head.fields[b"host"] = [authority]
     _check_transfer_coding(head)
     if fields.count > max_fields:
-        raise Refused(
-            HEADERS_TOO_LARGE,
-            f"The head has {fields.count} header fields; "
-            f"at most {max_fields} are accepted.",
-        )
+        detail = f"The head has more than {max_fields} header fields."
+        raise Refused(HEADERS_TOO_LARGE, detail)
     return head
 
 
@@ -205,9 +193,7 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
     try:
         parser.feed_data(request_line + rest)
     except HttpParserInvalidURLError:
-        is_whole = target.startswith(b"/") or _ABSOLUTE_FORM.match(target)
-        detail = _INVALID_TARGET if is_whole else _NO_TARGET
-        raise Refused(MALFORMED_REQUEST, detail) from None
+        raise Refused(MALFORMED_REQUEST, _INVALID_TARGET) from None
     except HttpParserError as error:
         # llhttp's reasons are fixed strings that quote nothing from the request.
         raise Refused(MALFORMED_REQUEST, f"{_INVALID_FIELD}: {error}.") from None
@@ -224,7 +210,7 @@ def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
         return url, None
     absolute = _ABSOLUTE_FORM.fullmatch(url)
     if not absolute:
-        raise Refused(MALFORMED_REQUEST, _NO_TARGET)
+        raise Refused(MALFORMED_REQUEST, _INVALID_TARGET)
     return absolute[2] or b"/", absolute[1]
 
 
@@ -235,10 +221,8 @@ def _check_host(head: Head, authority: bytes | None) -> None:
     (§3.2.2), so it is validated as well.
     """
     hosts = head.all(b"host")
-    if len(hosts) > 1:
-        raise Refused(MALFORMED_REQUEST, "The Host header appears more than once.")
-    if not hosts and not head.is_http_10:
-        raise Refused(MALFORMED_REQUEST, "The Host header is missing.")
+    if len(hosts) > 1 or not (hosts or head.is_http_10):
+        raise Refused(MALFORMED_REQUEST, "There must be exactly one Host header.")
     for host in [*hosts, *([authority] if authority is not None else [])]:
         if not _HOST.fullmatch(host):
             raise Refused(

@@ -22,13 +22,6 @@ _KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
 class Meaning(Generic[Info]):
     """What a head tells the connection and the handler."""
 
-    # fmt: off
-    __slots__ = (
-        "chunked", "expects_continue", "info", "is_http_10", "is_learned", "is_plain",
-        "keep_alive", "wants_no_body",
-    )
-    # fmt: on
-
     def __init__(self, head: Head, info: Info) -> None:
         self.info = info
         self.is_http_10 = head.is_http_10

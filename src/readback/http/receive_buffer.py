@@ -21,15 +21,6 @@ _HEAD_END_SIZE = len(HEAD_END)
 
 
 class ReceiveBuffer:
-    __slots__ = (
-        "_data",
-        "_head_start",
-        "_offset",
-        "empty_lines",
-        "head_checked",
-        "unread",
-    )
-
     def __init__(self) -> None:
         self._data: bytes | bytearray = b""
         self._offset = 0  # where the unread bytes begin

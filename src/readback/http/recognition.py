@@ -71,15 +71,12 @@ class RecognisedHeads(Heads[Info]):
         read_fields: frozenset[bytes],
         contains_secret: Callable[[bytes], bool],
     ) -> None:
-        """If a head has a Bearer key in the usual form, `describe` must read only
-        `read_fields`.
-        """
+        """With a key in the usual form, `describe` must read only `read_fields`."""
         super().__init__(describe, max_fields)
         self._read_fields = _READ_FIELDS | read_fields
         self._contains_secret = contains_secret
         # Keyed by User-Agent, or None if there is none. Few programs share one.
         self._patterns: dict[bytes | None, list[_Pattern[Info]]] = {}
-        self._count = 0
         self._left = _MADE_PER_TICK
 
     def understand(self, data: bytes) -> Understood[Info]:
@@ -99,18 +96,15 @@ class RecognisedHeads(Heads[Info]):
         pattern = self._pattern_of(data)
         if pattern is None:
             return
-        if self._count == MAX_PATTERNS:
+        if sum(map(len, self._patterns.values())) == MAX_PATTERNS:
             self._patterns.clear()
-            self._count = 0
         program = _PROGRAM.search(data)
         alike = self._patterns.setdefault(program and program[1], [])
         if len(alike) == _MAX_PER_PROGRAM:
             del alike[0]
-            self._count -= 1
         # Groups are found faster by number than by name.
         groups = tuple(pattern.groupindex[group] for group in _GROUP_NAMES)
         alike.append((pattern.fullmatch, groups, meaning))
-        self._count += 1
         meaning.is_learned = True
 
     def tick(self) -> None:

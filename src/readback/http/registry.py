@@ -79,14 +79,11 @@ class ConnectionRegistry:
         self.heads = heads or Heads(handler.describe, limits.head_fields)
         self.max_head = limits.head_bytes
         self.max_body = limits.body_bytes
-        self.max_connections = limits.connections
         self.timing = timing or Timing()
         self.is_timed = self.timing.is_due
         self.backlog = Backlog()
         self.pending = PendingAnswers()
         self._stopping = False
-        # Connections opened before this time are closed after their next answer.
-        self.retire_before = -inf
         # The network for which each connection is counted; empty if it is not counted.
         self.connections: dict[ManagedConnection, str] = {}
         # How much of each incomplete body has arrived, the oldest body first.
@@ -94,9 +91,6 @@ class ConnectionRegistry:
         self._unfinished_bytes = 0
         self._per_address: dict[str, int] = {}
         self._accepted = self._refused = 0
-        self.now = 0.0
-        self.head_deadline = self.body_deadline = self.idle_deadline = 0.0
-        self.linger_deadline = self.drain_deadline = 0.0
         self._set_time(time.monotonic())
 
     def connect(self, connection: ManagedConnection) -> bool:
@@ -108,13 +102,13 @@ class ConnectionRegistry:
             network = self._network_of(address)
             count = self._per_address[network] = self._per_address.get(network, 0) + 1
         self.connections[connection] = network
-        if count <= most and len(self.connections) <= self.max_connections:
+        if count <= most and len(self.connections) <= self.limits.connections:
             return True
         if count <= most and self.limits.closes_slowest:
             self._close_slowest(connection)
             return True
         self._refused += 1
-        if len(self.connections) > self.max_connections + _ANSWERED_BEYOND:
+        if len(self.connections) > self.limits.connections + _ANSWERED_BEYOND:
             connection.abort()
         return False
 
@@ -129,9 +123,7 @@ class ConnectionRegistry:
             del self._per_address[network]
 
     def hold_body(self, connection: ManagedConnection, size: int) -> None:
-        """Note how much of a body has arrived. If all bodies together are too large,
-        abort the connections of the oldest.
-        """
+        """Note the bytes of a body; above the limit of all bodies, end the oldest."""
         self._unfinished_bytes += size - self.unfinished.get(connection, 0)
         self.unfinished[connection] = size
         while self._unfinished_bytes > self.limits.unfinished_bytes:
@@ -197,4 +189,5 @@ class ConnectionRegistry:
         self.linger_deadline = now + LINGER_SECONDS
         self.drain_deadline = now + self.limits.drain_seconds
         if not self._stopping:
+            # Connections opened before this time are closed after their next answer.
             self.retire_before = now - MAX_AGE_SECONDS

@@ -1,19 +1,18 @@
 """Measure how long requests take, from their last byte until the answer is written.
 
 Linux knows when a connection last received bytes, even if this process was too busy to
-read them. So nothing is recorded when a request arrives, and only a random sample of
-requests costs time. Nothing is measured with unix sockets or on other systems.
+read them. So nothing is recorded when a request arrives, and only one request in 64
+costs time. Nothing is measured with unix sockets or on other systems.
 """
 
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain, repeat
-from random import random
+from itertools import cycle
 
-# On average, one request in this many is measured.
+# One request in this many is measured.
 SAMPLED = 64
 # `tcpi_last_data_recv` from <linux/tcp.h>, in milliseconds. It is as precise as the
 # kernel's tick, which is 1 to 10 ms.
@@ -26,13 +25,13 @@ class Untimed(bytes):
 
 
 class Timing:
-    """Passes the times of a random sample of requests to `note`, if there is one."""
+    """Passes the times of a sample of requests to `note`, if there is one."""
 
     def __init__(self, note: Callable[[int], None] | None = None) -> None:
         self._note = note
         # An iterator instead of a Python function, because every request calls it.
-        gaps = iter(_gap, None) if note else repeat(repeat(False))
-        self.is_due = chain.from_iterable(gaps).__next__
+        flags = [False] * (SAMPLED - 1) + [note is not None]
+        self.is_due = cycle(flags).__next__
 
     def measure(
         self, transport: asyncio.Transport, answer: bytes, write: Callable[[], None]
@@ -53,8 +52,3 @@ class Timing:
             )
             if self._note and len(info) == _LAST_RECEIVED.size:
                 self._note(*_LAST_RECEIVED.unpack(info))
-
-
-def _gap() -> Iterable[bool]:
-    """Return a flag for each request up to the next one that is measured."""
-    return chain(repeat(False, int(random() * (2 * SAMPLED - 1))), (True,))

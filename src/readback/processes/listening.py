@@ -22,14 +22,6 @@ _MOST_HOPS = 255
 _DESCRIPTORS = "/proc/self/fd"  # missing in some sandboxes
 
 
-def is_ours(listener: socket.socket) -> bool:
-    """Return whether only our processes listen on this socket, and not systemd as well.
-
-    A socket from systemd is inheritable, because it was passed through exec.
-    """
-    return not listener.get_inheritable()
-
-
 def turn_away(listener: socket.socket) -> None:
     """Let no new connection into the queue of a listening socket, in any process.
 

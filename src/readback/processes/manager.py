@@ -214,16 +214,13 @@ class Manager:
 
     def _run_until(self, is_over: Callable[[], bool]) -> None:
         while not is_over():
-            self._wait_for_next_round()
+            seconds = min(group.idle_seconds() for group in self._groups)
+            if select.select([self._wakeup], [], [], seconds)[0]:
+                os.read(self._wakeup, 4096)
             while self._signals:
                 self._handle(self._signals.pop(0))
             self._reap()
             self._look_after_workers()
-
-    def _wait_for_next_round(self) -> None:
-        seconds = min(group.idle_seconds() for group in self._groups)
-        if select.select([self._wakeup], [], [], seconds)[0]:
-            os.read(self._wakeup, 4096)
 
     def _handle(self, number: int) -> None:
         if number == signal.SIGHUP:

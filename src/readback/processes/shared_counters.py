@@ -8,7 +8,7 @@ repeats them.
 """
 
 import mmap
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
 from readback import logs
@@ -61,11 +61,6 @@ LOG_LINES_DROPPED = "log_lines_dropped"
 _COMMON = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED)
 
 
-def rows_for(workers: int) -> int:
-    """Return the number of rows: during a reload, old and new workers run together."""
-    return 2 * workers
-
-
 class SharedCounters:
     """The rows of all workers, created before the workers are forked.
 
@@ -73,14 +68,17 @@ class SharedCounters:
     """
 
     def __init__(
-        self, columns: Collection[Column], rows: int, transient: Collection[Column] = ()
+        self,
+        columns: Collection[Column],
+        workers: int,
+        transient: Collection[Column] = (),
     ) -> None:
         all_columns = (*columns, *_COMMON)
         self._index = {column: index for index, column in enumerate(all_columns)}
         self._transient = (*transient, REPORTED_AT)
-        self.rows = rows
-        self._memory = mmap.mmap(-1, rows * len(self._index) * 8)
-        self._values = memoryview(self._memory).cast("q")
+        rows = 2 * workers  # during a reload, old and new workers run together
+        memory = mmap.mmap(-1, rows * len(self._index) * 8)
+        self._values = memoryview(memory).cast("q")
 
     def row(self, number: int) -> "WorkerCounters":
         width = len(self._index)
@@ -94,10 +92,8 @@ class SharedCounters:
         """Return the earliest moment in this column, or 0 if no worker has one."""
         return min((at for at in self._column(moment) if at), default=0)
 
-    def _column(self, column: Column) -> Iterator[int]:
-        index = self._index[column]
-        width = len(self._index)
-        return (self._values[row * width + index] for row in range(self.rows))
+    def _column(self, column: Column) -> memoryview:
+        return self._values[self._index[column] :: len(self._index)]
 
 
 @dataclass(eq=False)

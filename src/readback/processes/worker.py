@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import uvloop
 
@@ -22,8 +22,6 @@ from readback.config import Config
 from readback.processes import listening
 from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import REPORTED_AT, SharedCounters
-
-Result = TypeVar("Result")
 
 MOMENT_SECONDS = 0.05
 # How often a worker does its periodic work.
@@ -51,8 +49,10 @@ class Server:
     prepare_service: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        # Whether no other service, such as systemd, listens on these sockets.
-        self.owns_listeners = all(map(listening.is_ours, self.listeners))
+        # Systemd also listens on its sockets. They were passed through exec, so they
+        # are inheritable.
+        inheritable = [each.get_inheritable() for each in self.listeners]
+        self.owns_listeners = not any(inheritable)
 
 
 class Connections(Protocol):
@@ -72,12 +72,13 @@ class Worker(ABC):
         self.config = server.config
         self.lifecycle = server.lifecycle
         self.listeners = server.listeners
+        self.all_counters = server.counters
         self.counters = server.counters.row(row)
         # Only the first worker writes log lines that concern all of them.
         self.is_first = row % server.workers == 0
         self._owns_listeners = server.owns_listeners
-        self._manager = os.getppid()
         self._serves = False
+        self.stopping = asyncio.Event()
 
     @abstractmethod
     def prepare(self) -> None:
@@ -107,18 +108,18 @@ class Worker(ABC):
             self.counters.count_log_lines()
 
     async def _serve(self) -> None:
-        self.stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._receive_stop)
+        loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
         await self.tick_during(self.listen())
         self._serves = True
         gc.freeze()
         gc.enable()
         await self.tick_during(self.stopping.wait())
+        self._notice_stop()  # the manager may have ended since the last tick
         await self.stop()
 
-    async def tick_during(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do the periodic work until this coroutine has ended; return its result."""
+    async def tick_during(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do the periodic work until this coroutine has ended."""
         task = asyncio.create_task(work)
         await asyncio.sleep(0)  # let the coroutine begin first
         while not task.done():
@@ -128,7 +129,7 @@ class Worker(ABC):
             if self._serves:
                 self.counters.set(REPORTED_AT, int(time.monotonic() * 1000))
             await asyncio.wait([task], timeout=TICK_SECONDS)
-        return task.result()
+        task.result()  # raises what the coroutine has raised
 
     async def end_connections(
         self,
@@ -179,12 +180,8 @@ class Worker(ABC):
         """Return how long to wait for handshakes that are under way."""
         return 0.0
 
-    def _receive_stop(self) -> None:
-        self.stopping.set()
-        self._notice_stop()
-
     def _notice_stop(self) -> None:
-        if os.getppid() != self._manager:  # the manager has ended
+        if os.getppid() != self.lifecycle.manager:  # the manager has ended
             self.lifecycle.stop()
         if self.lifecycle.is_stopping:
             self.stopping.set()

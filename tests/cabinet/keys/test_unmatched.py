@@ -9,7 +9,6 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from readback.api.data.store import Store
-from readback.api.data.unmatched import UnmatchedEvent
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
 from readback.config import Config
@@ -24,12 +23,17 @@ MISSING = "The Authorization header is missing."
 
 
 def sent(
-    address: str = HERE, *, seconds_ago: float = 0, requests: int = 1, **fields: str
+    address: str = HERE,
+    *,
+    code: str = "invalid_key",
+    detail: str = MISSING,
+    user_agent: str = "curl/8.5.0",
+    seconds_ago: float = 0,
+    requests: int = 1,
 ) -> None:
     """Write a request as the API does."""
-    request = UnmatchedEvent(address, "chat", "invalid_key", MISSING, "curl/8.5.0")
+    counts = {(address, "chat", code, detail, user_agent): requests}
     store = Store(Config(database_url=settings.CONFIG.database_url))
-    counts = {request._replace(**fields): requests}
     store.write_unmatched(counts, time.time() - seconds_ago)
     store.close()
 

@@ -21,7 +21,7 @@ LONG_AGO = STRICT_SECONDS + 1
 
 @pytest.fixture
 def counters():
-    return Counters(rows=3)
+    return Counters(workers=2)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def ops(counters, tmp_path):
     """The first worker's ops listener; the worker has just reached the database."""
     config = Config(data_dir=tmp_path)
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    keyring.confirm(time.monotonic())
+    keyring.confirmed_at = time.monotonic()
     confirm(counters, 0)
     return Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), config)
 

@@ -38,11 +38,7 @@ def test_an_idle_connection_keeps_no_part_of_the_last_body(
 ) -> None:
     answer_until_recognised(connection, loop, raw)
     del connection._transport, connection._flow  # they hold the answer
-    kept = [
-        getattr(connection, name)
-        for name in Connection.__slots__
-        if hasattr(connection, name) and name != "_registry"
-    ]
+    kept = [value for name, value in vars(connection).items() if name != "_registry"]
     found = [
         each for each in reachable_from(kept) if isinstance(each, bytes | bytearray)
     ]

@@ -106,10 +106,8 @@ def pair(family: socket.AddressFamily) -> tuple[socket.socket, socket.socket]:
         return listener.accept()[0], client
 
 
-def test_one_request_in_64_is_measured_on_average():
+def test_one_request_in_64_is_measured():
     is_due = Timing(lambda milliseconds: None).is_due
-    # The gaps are uniformly distributed: the count's standard deviation is 18.
-    measured = sum(is_due() for _ in range(1000 * SAMPLED))
-    assert measured == pytest.approx(1000, abs=180)
+    assert sum(is_due() for _ in range(10 * SAMPLED)) == 10
     is_never_due = Timing().is_due
     assert not any(is_never_due() for _ in range(1000))

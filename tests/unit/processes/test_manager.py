@@ -10,7 +10,7 @@ from tests.support.waiting import wait_until
 
 from readback.processes import manager
 from readback.processes.manager import Manager, WorkerGroup, WorkerProcess
-from readback.processes.shared_counters import REPORTED_AT, SharedCounters, rows_for
+from readback.processes.shared_counters import REPORTED_AT, SharedCounters
 
 
 class Recorder(WorkerProcess):
@@ -32,7 +32,7 @@ def group() -> WorkerGroup:
     server = SimpleNamespace(
         name="API",
         workers=2,
-        counters=SharedCounters((), rows_for(2)),
+        counters=SharedCounters((), workers=2),
         prepare_service=None,
         stop_seconds=40,
     )

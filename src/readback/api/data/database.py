@@ -212,7 +212,7 @@ class Database:
             return
         self._health.reading.succeeded()
         if not self._known:
-            self._keyring.confirm(self._refreshing_since)
+            self._keyring.confirmed_at = self._refreshing_since
             self._refreshing_since = inf
 
     async def _write_batch(self) -> None:

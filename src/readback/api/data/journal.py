@@ -9,6 +9,7 @@ Keys are identified by their digests, because restoring a backup may change ids.
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from itertools import islice
 from random import uniform
 from typing import NamedTuple
@@ -44,21 +45,9 @@ class Event(NamedTuple):
     def accepted(self) -> bool:
         return self.code == ACCEPTED
 
-    @property
-    def plain(self) -> "Event":
-        """The outcome without details."""
-        return self._replace(user_agent="", detail="", differences="")
-
 
 class Tally:
     """How often an event has happened since it was last written."""
-
-    # fmt: off
-    __slots__ = (
-        "answer_bytes", "at", "counted", "due", "event", "last_created", "merges",
-        "open", "request_bytes", "requests", "sender",
-    )
-    # fmt: on
 
     def __init__(self, event: Event, merges: bool = False) -> None:
         self.event = event
@@ -91,13 +80,9 @@ class Tally:
 
     def take(self) -> "Tally":
         """Return the counts so far as a closed tally, and start again from 0."""
-        taken = Tally(self.event, self.merges)
+        taken = copy(self)
         taken.open = False
         taken.sender = _address(self.sender)
-        taken.requests = self.requests
-        taken.at = self.at
-        taken.request_bytes = self.request_bytes
-        taken.answer_bytes = self.answer_bytes
         self.requests = self.counted = 0
         self.sender = SEVERAL_ADDRESSES if self.merges else ""
         return taken
@@ -162,7 +147,7 @@ class Journal:
         # The pages show no more than JOURNAL_ROWS rows.
         merges = is_crowded or len(own) >= JOURNAL_ROWS
         if merges:
-            event = event.plain
+            event = event._replace(user_agent="", detail="", differences="")
         if event not in own:
             own[event] = Tally(event, merges)
             self._open += 1

@@ -27,12 +27,6 @@ MAX_ABSENT = 10_000
 class Record:
     """A key that exists."""
 
-    # fmt: off
-    __slots__ = (
-        "accepted", "digest", "exchanges", "row", "slot", "used_at", "waiting",
-    )
-    # fmt: on
-
     def __init__(self, row: KeyRow, slot: int, used_at: float) -> None:
         self.row = row
         self.digest = row.digest
@@ -70,12 +64,11 @@ class Keyring:
         self.find = self._records.get
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
+        # Whether a key does not exist, according to a look-up since the last tick.
+        self.is_absent = self._absent.__contains__
+        # When the last refresh that has succeeded began.
         self.confirmed_at = -inf
         self.now = time.monotonic()
-
-    def is_absent(self, digest: bytes) -> bool:
-        """Return whether a lookup since the last tick has not found the key."""
-        return digest in self._absent
 
     def last_created(self, digest: bytes) -> int:
         """Return the last `created` of a key, or 0 if the key is unknown."""
@@ -104,14 +97,9 @@ class Keyring:
             self._tell(digest, self._learn(digest, rows.get(digest)))
 
     def fail(self, asked: Sequence[bytes]) -> None:
-        """Tell the requests waiting for these keys that the database could not be
-        queried.
-        """
+        """Tell those who wait for these keys that the database cannot be queried."""
         for digest in asked:
             self._tell(digest, self._records.get(digest) or UNAVAILABLE)
-
-    def confirm(self, asked_at: float) -> None:
-        self.confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
         """Forget records that are too old; return the digests to refresh."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from readback import contract
 from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
-from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.unmatched import UnmatchedRequest
 from readback.client_address import network_digest
 from readback.config import Config
 
@@ -140,9 +140,7 @@ class Store:
         self._locked_out: list[Tally] = []
 
     def free_disk_bytes(self) -> int:
-        """Return the free bytes on the disk that holds the SQLite file (at least 1), or
-        0 for PostgreSQL.
-        """
+        """Return the free bytes beside the SQLite file, at least 1; or else 0."""
         if self._path is None:
             return 0
         return max(1, shutil.disk_usage(self._path.parent).free)
@@ -153,13 +151,7 @@ class Store:
         return count
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
-        """Return the rows of at most `rows_per_statement` keys.
-
-        Without digests, only find out whether the database answers.
-        """
-        if not digests:
-            self._run("SELECT 1 LIMIT 0")
-            return {}
+        """Return the rows of at most `rows_per_statement` keys, or of none."""
         among, values = self._dialect.among(digests)
         text = _KEYS.format(among=among, expires_at=self._dialect.expires_at)
         rows = map(KeyRow._make, self._fetch(text, values))
@@ -204,7 +196,7 @@ class Store:
         return is_done
 
     def write_unmatched(
-        self, counts: Mapping[UnmatchedEvent, int], wall: float
+        self, counts: Mapping[UnmatchedRequest, int], wall: float
     ) -> None:
         found = self._fetch(_NETWORK_KEY, ())
         if not found:
@@ -244,9 +236,7 @@ class Store:
         return [tally for tally in tallies if tally.event.digest in locked]
 
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
-        """Lock the rows of keys; return their ids, and the keys that others have
-        locked.
-        """
+        """Lock rows of keys; return their ids, and the keys that others have locked."""
         dialect = self._dialect
         lock = dialect.lock_skip_locked
         among, values = dialect.among(list(digests))

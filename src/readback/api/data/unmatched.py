@@ -6,22 +6,15 @@ writes the rows and deletes them after a few minutes. Neither bodies nor keys ar
 """
 
 from collections import Counter
-from typing import NamedTuple
 
 from readback.contract import UNMATCHED_ROWS
 
 # How many different unmatched requests a worker writes per tick.
 CAPACITY = 32
 
-
-class UnmatchedEvent(NamedTuple):
-    """A request without an accepted key, from one address."""
-
-    address: str
-    endpoint: str
-    code: str
-    detail: str
-    user_agent: str
+# Address, endpoint, code, detail and User-Agent. A plain tuple is faster than a named
+# one; in a flood, every request needs one.
+UnmatchedRequest = tuple[str, str, str, str, str]
 
 
 class UnmatchedRequests:
@@ -29,13 +22,12 @@ class UnmatchedRequests:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._counts: dict[tuple[str, str, str, str, str], int] = {}
+        self._counts: dict[UnmatchedRequest, int] = {}
         self._kinds: Counter[str] = Counter()
 
     def count(
         self, address: str, endpoint: str, code: str, detail: str, user_agent: str
     ) -> None:
-        # A plain tuple is faster than a named one; in a flood, every request gets here.
         request = (address, endpoint, code, detail, user_agent)
         counts = self._counts
         if request in counts:
@@ -49,8 +41,8 @@ class UnmatchedRequests:
             self._kinds[address] += 1
             counts[request] = 1
 
-    def fetch(self) -> dict[UnmatchedEvent, int]:
+    def fetch(self) -> dict[UnmatchedRequest, int]:
         counts = self._counts
         self._counts = {}
         self._kinds.clear()
-        return {UnmatchedEvent(*request): n for request, n in counts.items()}
+        return counts

@@ -1,5 +1,6 @@
 """The two endpoints: they answer and count the requests that have a known key."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from time import monotonic
@@ -11,7 +12,6 @@ from msgspec import UNSET, UnsetType
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
-from readback.api.endpoints.delays import Delays
 from readback.api.endpoints.refusal import Explanation, Finding, examine, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import ENCODED, RequestInfo
@@ -72,18 +72,13 @@ class Services:
     limiter: Limiter
     journal: Journal
     unmatched: UnmatchedRequests
-    delays: Delays = field(default_factory=Delays)
+    # Set when the worker is told to stop.
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Exchange:
     """Answers the requests that one program sends with one key."""
 
-    # fmt: off
-    __slots__ = (
-        "_info", "_journal", "_limiter", "_record", "_replies", "_succeeded",
-        "_unmatched", "sender",
-    )
-    # fmt: on
     # The difference to report if the body is too large to be read.
     oversized = BODY_TOO_LARGE
 
@@ -92,6 +87,7 @@ class Exchange:
         self._limiter = services.limiter
         self._journal = services.journal
         self._unmatched = services.unmatched
+        self._stopping = services.stopping
         self._record = record
         self._info = info
         # Who sent the latest request; see `Api._sender`.
@@ -162,8 +158,6 @@ class Exchange:
 class Chat(Exchange):
     """POST /v1/chat/completions: answers with the text of the one message."""
 
-    __slots__ = ()
-
     def answer(self, body: bytes) -> bytes:
         found = None if self._info.media_type_detail else decode(body)
         if found is None:
@@ -203,7 +197,6 @@ class Chat(Exchange):
 class ModelList(Exchange):
     """GET /v1/models: lists the one model. A body is read and ignored."""
 
-    __slots__ = ()
     oversized = BODY_UNUSED
 
     def answer(self, body: bytes) -> bytes:

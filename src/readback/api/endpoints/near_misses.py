@@ -125,10 +125,6 @@ def _explain(verb: str, target: str) -> NearMiss:
     other = _PATH_OF_OTHER_API.fullmatch(_VERSIONS.sub("", path, count=1))
     if other and other.lastindex:
         return _OTHER_APIS[other.lastindex - 1]
-    if path.startswith(MODELS_PATH + "/"):
-        return NearMiss(
-            f"A single model is not available; the list is GET {MODELS_PATH}."
-        )
     return NearMiss(f"Nothing is served at this path. {_AVAILABLE}.")
 
 

@@ -77,7 +77,7 @@ def explain_no_key(head: Head) -> str:
     if len(values) == 1:
         return _explain(values[0])
     if values:
-        return f"The Authorization header appears {times(values)}; send it once."
+        return "The Authorization header appears more than once; send it once."
     return f"The Authorization header is missing. {_elsewhere(head)}"
 
 
@@ -90,10 +90,6 @@ def explain_invalid(key: bytes) -> str:
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
     return mistake or f"This is not a valid key: {why}."
-
-
-def times(values: list[bytes]) -> str:
-    return "twice" if len(values) == 2 else f"{len(values)} times"
 
 
 def _explain(value: bytes) -> str:

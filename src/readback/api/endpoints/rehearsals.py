@@ -2,33 +2,25 @@
 
 Real refusals that do not depend on the body come first and take no step. Otherwise, the
 step applies before the body is read, whatever the body is: a failure is sent, or a wait
-begins.
+begins. A request that waits holds no thread and no lock.
 """
 
-from functools import partial
+import asyncio
+from contextlib import suppress
 
-from readback.api.data.keyring import Record
-from readback.api.endpoints.exchange import (
-    Chat,
-    Exchange,
-    ModelList,
-    Services,
-    is_explained,
-)
-from readback.api.endpoints.request_info import RequestInfo
+from readback.api.endpoints.exchange import Chat, Exchange, ModelList, is_explained
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.timing import Untimed
 from readback.rehearsal import FAILURES, REHEARSED, RETRY_SECONDS, wait_seconds
 
+# How many of a key's requests may wait at the same time; any more do not wait.
+MAX_WAITING = 16
+# The event loop itself keeps only weak references to tasks.
+_waits: set[asyncio.Task[None]] = set()
+
 
 class _Rehearsal(Exchange):
     """An exchange whose requests each take a step of the key's pattern."""
-
-    __slots__ = ("_delays",)
-
-    def __init__(self, services: Services, record: Record, info: RequestInfo) -> None:
-        super().__init__(services, record, info)
-        self._delays = services.delays
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
         outcome = super().begin(size, origin)
@@ -41,17 +33,24 @@ class _Rehearsal(Exchange):
             which = f"step {place + 1} of {len(steps)} of this key's pattern"
             return self._fail_as_asked(FAILURES[step], f"Rehearsed: {which}.", size)
         seconds = wait_seconds(step)
-        go_on = partial(self._go_on, size, origin)
-        if seconds and self._delays.add(self._record, seconds, go_on):
-            return None
-        return self
+        if not seconds or self._record.waiting >= MAX_WAITING:
+            return self
+        self._record.waiting += 1
+        wait = asyncio.create_task(self._wait(seconds, size, origin))
+        _waits.add(wait)
+        wait.add_done_callback(_waits.discard)
+        return None
 
     def answer(self, body: bytes) -> bytes:
         return Untimed(super().answer(body))
 
-    def _go_on(self, size: int, origin: RequestOrigin) -> None:
-        """Continue after a wait, during which the key may have been revoked."""
-        is_accepted = self._record.accepted
+    async def _wait(self, seconds: int, size: int, origin: RequestOrigin) -> None:
+        """Continue after a wait, which ends early if the worker is told to stop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        self._record.waiting -= 1
+        is_accepted = self._record.accepted  # the key may have been revoked
         origin.resume(self if is_accepted else Untimed(self._refuse_key(size)))
 
     def _fail_as_asked(self, code: str, detail: str, size: int) -> bytes:
@@ -66,8 +65,8 @@ class _Rehearsal(Exchange):
 
 
 class RehearsedChat(_Rehearsal, Chat):
-    __slots__ = ()
+    pass
 
 
 class RehearsedModelList(_Rehearsal, ModelList):
-    __slots__ = ()
+    pass

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from readback import contract, keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
-from readback.api.endpoints.presented_key import explain_no_key, times
+from readback.api.endpoints.presented_key import explain_no_key
 from readback.http.head import Head
 from readback.programs import advise
 
@@ -19,15 +19,12 @@ _ENDPOINTS = {
 READ_FIELDS = frozenset(
     b"content-encoding content-type origin prefer user-agent".split()
 )
-_FOUND = NearMiss("")
-_PRINTABLE = re.compile(rb"[\x20-\x7e]*+")
+_TO_PRINTABLE = bytes(c if 0x20 <= c < 0x7F else ord("?") for c in range(256))
 # Anything after this in a User-Agent or list of preferences is ignored.
 _EXAMINED_BYTES = 1024
 # RFC 7240 §2: preferences are case-insensitive, and may have parameters.
 _EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
 ENCODED = "The body has a Content-Encoding."
-_JSON_TYPE = b"application/json"
-_FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 
 @dataclass(eq=False, slots=True)
@@ -35,8 +32,7 @@ class RequestInfo:
     """What a head says. Each detail is a reason to refuse the request, or empty."""
 
     endpoint: str
-    not_found_detail: str
-    not_found_difference: str  # see `near_misses.py`
+    near_miss: NearMiss | None  # if there is no such endpoint
     no_key_detail: str  # empty if the key has the usual form
     media_type_detail: str
     user_agent: str
@@ -47,13 +43,10 @@ def describe(head: Head) -> RequestInfo:
     endpoint = _ENDPOINTS.get((head.method, head.target), contract.OTHER)
     user_agent = _user_agent(head)
     preferences = b",".join(head.all(b"prefer"))
-    miss = (
-        _FOUND if endpoint != contract.OTHER else _explain_not_found(head, user_agent)
-    )
+    is_found = endpoint != contract.OTHER
     return RequestInfo(
         endpoint=endpoint,
-        not_found_detail=miss.sentence,
-        not_found_difference=miss.difference,
+        near_miss=None if is_found else _explain_not_found(head, user_agent),
         no_key_detail="" if head.key else explain_no_key(head),
         # Only a chat has a body that is read as JSON.
         media_type_detail=explain_media_type(head) if endpoint == contract.CHAT else "",
@@ -79,20 +72,15 @@ def explain_media_type(head: Head) -> str:
     if not types:
         return "The Content-Type header is missing; it must be application/json."
     if len(types) > 1:
-        return f"The Content-Type header appears {times(types)}; send it once."
+        return "The Content-Type header appears more than once; send it once."
     media_type = types[0].split(b";", 1)[0].strip(b" \t").lower()
-    if media_type == _JSON_TYPE:
-        return ""
-    if media_type in _FORM_TYPES:
-        return "The Content-Type is that of a form; it must be application/json."
-    return "The Content-Type must be application/json."
+    is_json = media_type == b"application/json"
+    return "" if is_json else "The Content-Type must be application/json."
 
 
 def _user_agent(head: Head) -> str:
     """Return the start of the User-Agent in printable ASCII, without any key."""
     value = (head.first(b"user-agent") or b"")[:_EXAMINED_BYTES]
-    agent = value.decode("ascii", "replace")
-    if not _PRINTABLE.fullmatch(value):
-        agent = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
+    agent = value.translate(_TO_PRINTABLE).decode()
     telling = _BROWSER_ENGINE.sub("", agent, count=1)
     return keys.hidden(telling)[: contract.JOURNAL_USER_AGENT_LENGTH]

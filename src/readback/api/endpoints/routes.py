@@ -18,7 +18,7 @@ from readback.api.endpoints.exchange import (
     is_explained,
     journal_event,
 )
-from readback.api.endpoints.near_misses import PROBE
+from readback.api.endpoints.near_misses import PROBE, NearMiss
 from readback.api.endpoints.presented_key import explain_invalid
 from readback.api.endpoints.rehearsals import RehearsedChat, RehearsedModelList
 from readback.api.endpoints.request_info import RequestInfo, describe
@@ -107,14 +107,15 @@ class Api:
         meaning, key, forwarded, size = request
         info = meaning.info
         sender = self._sender(forwarded, origin)
-        if isinstance(found, Record) and not info.not_found_detail:
+        miss = info.near_miss
+        if isinstance(found, Record) and not miss:
             exchange: Exchange = found.exchanges.get(info) or self._exchange(
                 info, found
             )
             exchange.sender = sender
             return exchange.begin(size, origin)
-        if info.not_found_detail:
-            return self._not_found(info, found, sender, size)
+        if miss:
+            return self._not_found(info, miss, found, sender, size)
         if found is None:
             return self._refuse_key(info, key, sender)
         return self._refuse("unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS)
@@ -139,14 +140,14 @@ class Api:
         return exchange
 
     def _not_found(
-        self, info: RequestInfo, found: Found, sender: str, size: int
+        self, info: RequestInfo, miss: NearMiss, found: Found, sender: str, size: int
     ) -> bytes:
         """Answer 404; note this in the journal if the request has an accepted key."""
         code = "not_found"
-        detail = info.not_found_detail
+        detail = miss.sentence
         if not isinstance(found, Record) or not found.accepted:
             # The probe sends these on purpose, so they are not shown as unmatched.
-            if detail != PROBE.sentence:
+            if miss != PROBE:
                 agent = info.user_agent
                 address = address_in(sender)
                 self._services.unmatched.count(address, OTHER, code, detail, agent)
@@ -155,11 +156,10 @@ class Api:
             detail = f"{detail} {REHEARSAL_KEY} {pattern}."
         explained = is_explained(info, found)
         answer = self._services.replies.refusal(code, detail, explained=explained)
-        if info.not_found_detail == PROBE.sentence:
+        if miss == PROBE:
             self._counters.add((OTHER, code))
             return answer
-        difference = info.not_found_difference
-        event = journal_event(found.digest, info, code, detail, difference)
+        event = journal_event(found.digest, info, code, detail, miss.difference)
         self._services.journal.open(event).count(sender, size, len(answer))
         return answer
 

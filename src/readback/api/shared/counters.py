@@ -29,5 +29,5 @@ _COLUMNS = (*REQUESTS, *TIMES, TOTAL_TIME, *TOTALS, *GAUGES, *MOMENTS)
 
 
 class Counters(SharedCounters):
-    def __init__(self, rows: int) -> None:
-        super().__init__(_COLUMNS, rows, transient=(*GAUGES, *MOMENTS))
+    def __init__(self, workers: int) -> None:
+        super().__init__(_COLUMNS, workers, transient=(*GAUGES, *MOMENTS))

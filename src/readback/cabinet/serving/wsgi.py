@@ -32,7 +32,7 @@ from readback.contract import (
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import Head
 from readback.http.meaning import Understood
-from readback.processes.shared_counters import SharedCounters
+from readback.processes.shared_counters import SharedCounters, WorkerCounters
 
 THREADS = 8
 # Forms get at most half of the threads, because many sign-ups at once, which hash
@@ -68,7 +68,7 @@ class Pages:
         """`environ` is the part of the WSGI environ that all requests share."""
         self._application = application
         self._environ = environ
-        self._headers = headers_of(config)
+        self._headers = [*headers_of(config).items()]
         self._base_url = config.base_url
         self._threads = ThreadPoolExecutor(THREADS, "request")
         self._forms = asyncio.Semaphore(FORM_THREADS)
@@ -92,9 +92,8 @@ class Pages:
         message = f"This is the cabinet; the API is at {self._base_url}"
         error = {"error": {"code": "not_found", "message": message}}
         body = json.dumps(error, separators=(",", ":")).encode()
-        headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
-        all_headers = [*headers.items(), *self._headers.items()]
-        return _render(HTTPStatus.NOT_FOUND, all_headers, body)
+        headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        return _render(HTTPStatus.NOT_FOUND, headers + self._headers, body)
 
     def answer(self, head: Head, body: bytes, origin: RequestOrigin) -> bytes | None:
         """Pass a request to a thread; `origin.resume` gets the answer later."""
@@ -108,7 +107,7 @@ class Pages:
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         """Return a refusal; it has no body, so it also suits HEAD."""
-        return _render(REFUSALS[code].status, [*self._headers.items()], b"")
+        return _render(REFUSALS[code].status, self._headers, b"")
 
     def fail(self, error: Exception, info: Head | None) -> bytes:
         _log.error("A request failed: %s", logs.describe_error(error))
@@ -151,9 +150,9 @@ class Pages:
 class PageCounts:
     """Counts a worker's pages; all of its threads share the counts."""
 
-    def __init__(self, counters: SharedCounters, row: int) -> None:
+    def __init__(self, counters: SharedCounters, row: WorkerCounters) -> None:
         self.counters = counters
-        self._row = counters.row(row)
+        self._row = row
         self._lock = threading.Lock()
 
     def count(self, code: int) -> None:

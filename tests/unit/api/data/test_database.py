@@ -20,7 +20,7 @@ from readback.api.data.health import BUSY_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRows, Store
-from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
+from readback.api.data.unmatched import UnmatchedRequest, UnmatchedRequests
 from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
 from readback.config import Config
@@ -70,7 +70,7 @@ class FailingTable:
         self.attempts: list[int] = []
         self.written = 0
 
-    def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
+    def write(self, counts: Mapping[UnmatchedRequest, int], wall: float) -> None:
         self.attempts.append(sum(counts.values()))
         if self.broken:
             raise self.error

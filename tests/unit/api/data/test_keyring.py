@@ -35,7 +35,7 @@ def limiter():
 @pytest.fixture
 def keyring(asked, limiter):
     made = Keyring(limiter, asked.append, GRACE)
-    made.confirm(time.monotonic())
+    made.confirmed_at = time.monotonic()
     return made
 
 
@@ -125,7 +125,7 @@ def test_an_idle_key_is_forgotten_but_not_during_an_outage(keyring, now):
     later = now + IDLE_SECONDS + 1
     keyring.tick(later, time.time())
     assert keyring.find(DIGEST)
-    keyring.confirm(later)
+    keyring.confirmed_at = later
     keyring.tick(later, time.time())
     assert keyring.find(DIGEST) is None
 

@@ -35,7 +35,7 @@ MISTAKES = [
     ("POST /v1/embeddings", "Embeddings are not", "/embeddings"),
     ("POST /v1/files", "Files are not", "/files"),
     ("POST /v1/uploads", "File upload is not", "/uploads"),
-    ("GET /v1/models/vendor-cabinet-preview-echo", "A single model", ""),
+    ("GET /v1/models/vendor-cabinet-preview-echo", NOWHERE, ""),
     ("POST /v1/models", "only accepts GET", ""),
     ("GET /v1/chat/completions", "only accepts POST", ""),
     ("HEAD /v1/models", "only accepts GET", ""),

@@ -123,5 +123,4 @@ def test_a_key_of_another_service_in_its_own_header_is_named() -> None:
 
 def test_a_repeated_header_is_named() -> None:
     field = (b"authorization", b"Bearer x")
-    assert "appears twice; send it once." in detail_for([field, field])
-    assert "appears 3 times; send it once." in detail_for([field] * 3)
+    assert "appears more than once; send it once." in detail_for([field, field])

@@ -38,7 +38,9 @@ def test_a_user_agent_is_shown_in_printable_ascii(sent: bytes, shown: str) -> No
 def not_found_detail(request_line: bytes, user_agent: bytes) -> str:
     fields = b"Host: x\r\nUser-Agent: " + user_agent
     data = request_line + b" HTTP/1.1\r\n" + fields + b"\r\n\r\n"
-    return describe(parse(data, 100)).not_found_detail
+    miss = describe(parse(data, 100)).near_miss
+    assert miss is not None
+    return miss.sentence
 
 
 # A program, the path that it requested, and what the hint contains.
