@@ -1,7 +1,7 @@
 """Measure how long requests take, from their last byte until the answer is written.
 
 Linux knows when a connection last received bytes, even if this process was too busy to
-read them. So nothing is recorded when a request arrives, and only one request in 64
+read them. So nothing is recorded when a request arrives, and only one request in 61
 costs time. Nothing is measured with unix sockets or on other systems.
 """
 
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import cycle
 
-# One request in this many is measured.
-SAMPLED = 64
+# One request in this many is measured. A prime number, so that no kind of request in a
+# repeated series is left out.
+SAMPLED = 61
 # `tcpi_last_data_recv` from <linux/tcp.h>, in milliseconds. It is as precise as the
 # kernel's tick, which is 1 to 10 ms.
 _LAST_RECEIVED = struct.Struct("52xI")

@@ -23,7 +23,7 @@ COMMON = {
 }
 API = {
     "requests_total": "Requests answered, by endpoint and code (or ok, or rehearsed).",
-    "request_seconds": "Time from a request's last byte to its answer, of one in 64.",
+    "request_seconds": "Time from a request's last byte to its answer, of one in 61.",
     "key_lookups_total": "Look-ups of keys that were not known yet.",
     "connections_total": "Connections accepted, including by replaced workers.",
     "connections_refused_total": "Connections refused at a limit of sockets or files.",
