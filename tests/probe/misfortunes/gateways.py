@@ -101,7 +101,10 @@ _PAGES = (
         by="you network operator",
     ),
     row(
-        "a gateway answers 418", answering(418, b"I'm a teapot"), "418", id="http.other"
+        "a gateway answers 418",
+        answering(418, b"I'm a teapot"),
+        "418",
+        id="http.other_api",
     ),
     *(
         row(f"{title} ({status})", page(status, title), str(status), title, by=by)

@@ -219,11 +219,10 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     yield seen.status >= 500 and not seen.has(501), "http.gateway"
     is_missing = seen.has(*answers.NO_SUCH_PATH, HTTPStatus.GONE)
     yield seen.is_page and not is_missing and not seen.has(400), "http.html"
-    is_accepted = HTTPStatus.OK < seen.status < HTTPStatus.MULTIPLE_CHOICES
-    is_other = seen.has(200) or (seen.received.json is not None and not is_accepted)
+    is_other = seen.has(200) or seen.received.json is not None
     yield is_other, "http.other_api"
     yield is_missing, "http.no_such_path"
-    yield True, "http.other"
+    yield True, "http.other_api"
 
 
 def blocks(response: ProbeResponse) -> bool:
