@@ -174,6 +174,7 @@ def _of_walls(seen: _Response) -> Iterator[_Seen]:
     refresh = _REFRESH.search(seen.text) if seen.is_page else None
     wall = redirects.judge(seen.received, refresh[1]) if refresh else None
     yield (wall if wall and has_tag(wall.id, "wall") else None), ""
+    yield answers.refuses_place(seen.received), "http.not_from_here"
     # A page that explains that a policy blocks the request.
     is_page = seen.is_page and not seen.received.proxy
     is_filter = _FILTER.search(seen.text) and _BLOCK.search(seen.text)
