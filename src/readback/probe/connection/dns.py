@@ -9,6 +9,7 @@ import difflib
 import errno
 import ipaddress
 import os
+import re
 import socket
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from typing import NamedTuple
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import decimal, format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.entered import PROVIDERS
 from readback.probe.entered.base_url import is_ip_address, is_loopback, is_public_name
 from readback.probe.transport.connecting import Route, resolve_within
 from readback.probe.transport.context import ProbeContext
@@ -42,8 +44,12 @@ CONTAINER_HOSTS = (
 # Well-known names that people mistype.
 _WELL_KNOWN = (
     *("localhost", "host.docker.internal", "host.containers.internal"),
-    *("api.openai.com", "api.anthropic.com", "api.deepseek.com", "api.groq.com"),
-    *("api.mistral.ai", "openrouter.ai", "generativelanguage.googleapis.com"),
+    *PROVIDERS,
+)
+# A name from documentation that was not replaced (RFC 2606, and what people write).
+_EXAMPLE = re.compile(
+    r"(^|\.)example(\.(com|net|org))?$|(^|[.-])(your|my-(company|domain|resource))[.-]?"
+    r"|(^|\.)(x{3,}|company|domain|host(name)?|(resource|service|server)-?name)\."
 )
 # Equal to EAI_NONAME on some systems.
 _NO_DATA = getattr(socket, "EAI_NODATA", socket.EAI_NONAME)

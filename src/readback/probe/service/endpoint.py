@@ -17,7 +17,8 @@ from typing import Any
 
 from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import format_duration, sanitize
-from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError, as_warning
+from readback.probe.entered import PROVIDERS
 from readback.probe.service import answers, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, parse_json
@@ -218,6 +219,11 @@ def refused(
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.other_service", reason=say("is_placeholder"))
+    host = context.base_url.host
+    other = context.key.provider if host in PROVIDERS else ""
+    if finding.startswith("key.refused") and other not in ("", host):
+        reason = say("begins_like", host=other)
+        return ProbeError("key.other_service", reason=reason, detail=detail)
     # At this path, Azure accepts a bearer token, so the header is right.
     is_bearer = context.base_url.path.endswith("/openai/v1") and "invalid" in detail
     if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
