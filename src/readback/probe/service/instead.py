@@ -259,6 +259,9 @@ def _facts(seen: _Response) -> dict[str, Fact]:
         "after": say("retry_after", after=after) if after else "",
         "when": say("after_time" if after else "in_a_few_minutes", after=after),
         "wait": seconds or say("a_few"),
+        "paths": say("usual_paths"),
+        "mac": say("is_airplay") if seen.name.startswith("AirTunes") else "",
+        "root": "",
     }
     if proxy := seen.received.proxy:
         facts |= {"proxy": str(proxy), "variable": proxy.variable}
