@@ -143,6 +143,8 @@ def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:
         facts = {**route.proxy.facts(route.target), **facts}
     near = meant(route.host)
     said = say("you_probably_mean", near=near) if near else ""
+    if _EXAMPLE.search(route.host):
+        said = say("is_example")
     # Only containers resolve such names.
     is_container = route.host in CONTAINER_HOSTS or "." not in route.host
     container = say("names_in_containers") if is_container else ""
