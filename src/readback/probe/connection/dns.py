@@ -131,7 +131,9 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     if error.errno not in _UNKNOWN:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:
-        return _error("proxy.unreachable", route, reason=say("not_resolved"))
+        advice = say("correct_proxy", variable=route.proxy.variable)
+        reason = say("not_resolved")
+        return _error("proxy.unreachable", route, reason=reason, advice=advice)
     # The name exists but has no address, so a typo is unlikely.
     is_there = error.errno == _NO_DATA != socket.EAI_NONAME
     is_there = is_there and is_public_name(route.host) and not meant(route.host)
@@ -148,6 +150,8 @@ def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:
     # Only containers resolve such names.
     is_container = route.host in CONTAINER_HOSTS or "." not in route.host
     container = say("names_in_containers") if is_container else ""
+    if route.host.endswith(".local"):
+        container = say("names_in_local")
     own: dict[str, Fact] = {"host": route.host, "near": said, "container": container}
     return ProbeError(finding, **{**facts, **own})
 
