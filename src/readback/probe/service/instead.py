@@ -156,6 +156,9 @@ def _of_networks(seen: _Response) -> Iterator[_Seen]:
     squid = seen.header("X-Squid-Error")
     is_proxy = is_direct and _NOT_FOR_PROXY.search(f"{squid} {seen.text}")
     yield is_proxy, "http.is_proxy"
+    # A proxy shows an error of its own if it, or what is behind it, cannot go on.
+    is_failed = seen.received.proxy and seen.status >= 500 and not seen.has(511)
+    yield is_failed and not seen.is_recognized, "proxy.responded"
     signed = squid or seen.header("Proxy-Authenticate")
     yield signed or seen.has(407), "http.proxy_page"
     named = f"{seen.header('Server')} {seen.header('Via')}"
@@ -251,7 +254,10 @@ def _facts(seen: _Response) -> dict[str, Fact]:
     after = say("seconds", number=seconds) if seconds else after
     has_body = seen.received.body.strip()
     nothing = say("no_explanation" if has_body else "an_empty_response")
-    code = sanitize(seen.header("Ngrok-Error-Code"))
+    codes = map(seen.header, ("Ngrok-Error-Code", "X-Squid-Error"))
+    code = sanitize(next(filter(None, codes), ""))
+    # Pages often have the code in their title, too.
+    code = "" if code in seen.said else code
     facts: dict[str, Fact] = {
         "status": seen.status,
         "title": f"{seen.said} {code}".strip() or nothing,

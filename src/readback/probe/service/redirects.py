@@ -13,7 +13,8 @@ from readback.probe.transport.context import MODELS
 from readback.probe.transport.exchanges import ProbeResponse
 
 _FILTER = re.compile(
-    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole|internet-?positi[fv]",
+    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole|internet-?positi[fv]"
+    "|zscaler|zscloud|fortiguard|goskope|umbrella",
     re.IGNORECASE,
 )
 PORTAL = re.compile(
