@@ -85,7 +85,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 def failed(route: Route, error: OSError) -> ProbeError:
     # The other side closed the connection just after accepting it.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
-        return ProbeError("http.cut")
+        return ProbeError("http.cut", cut=say("cut_before"))
     reason = sanitize(error.strerror or str(error)) or say("no_response")
     # The numbers of TLS errors are not system error numbers.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
