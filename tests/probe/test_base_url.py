@@ -134,10 +134,10 @@ def test_a_mistake_is_reported_and_corrected(
 @pytest.mark.parametrize(
     ("entered", "finding"),
     [
-        ("sk-proj-0123456789", "address.is_key"),
-        (f"OPENAI_API_KEY={KEY}", "address.is_key"),
-        (f'"Bearer {KEY}"', "address.is_key"),
-        ("0123456789abcdef0123456789abcdef", "address.is_key"),
+        ("sk-proj-0123456789", "address.contains_key"),
+        (f"OPENAI_API_KEY={KEY}", "address.contains_key"),
+        (f'"Bearer {KEY}"', "address.contains_key"),
+        ("0123456789abcdef0123456789abcdef", "address.contains_key"),
         (f"https://echo.example/{KEY}/v1", "address.contains_key"),
         ("https://alice:se/cret@echo.example/v1", "address.unreadable"),
         ("hunter2", "address.unreadable"),

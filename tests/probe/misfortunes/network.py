@@ -353,7 +353,7 @@ _TCP = (
         on_socket(_answering(b"\0\0\x12\x04\0\0\0\0\0" + b"\0" * 18)),
         "gRPC",
         by="operator",
-        id="http.only_http2",
+        id="http.not_http",
     ),
     _row(
         "every connection is closed at once",

@@ -186,7 +186,7 @@ _APIS = (
         "stream",
         by="operator",
         chat="m-1",
-        id="stream.ignored",
+        id="stream.broken",
     ),
     *(
         _row(
@@ -347,7 +347,7 @@ _APIS = (
         "DONE",
         pause=0,
         streamed=Answer(200, parts=STREAM[:-1]),
-        finding="stream.unfinished",
+        finding="stream.broken",
     ),
     _at_provider(
         "a stream contains an error",
@@ -409,7 +409,7 @@ _FORMS = (
         by="operator",
         key=OTHER_KEY,
         chat="m-1",
-        id="stream.ignored",
+        id="stream.broken",
     ),
     row(
         "a gateway makes each 200 of a Readback a 203",

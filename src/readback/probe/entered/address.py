@@ -179,7 +179,7 @@ def _refuse_other(text: str) -> None:
     """Raise `ProbeError` if text without http(s):// is certainly not an address."""
     bare = text.strip(_AROUND)
     if KEY_LIKE.fullmatch(bare) or _LONG_WORD.fullmatch(bare) or has_key(text):
-        raise ProbeError("address.is_key")
+        raise ProbeError("address.contains_key", base_url=say("address_without_key"))
     if _ANY_SCHEME.match(bare):
         if not _SCHEME.match(bare):
             raise unreadable("other_scheme")

@@ -265,7 +265,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
         said = from_error(error).sentence
         raise ProbeError("stream.broken", detail=said) from None
     if _is_completion(response.json):
-        return diagnose("stream.ignored")
+        return as_warning(diagnose("stream.broken", detail=say("ignores_stream")))
     if stream.error:
         raise ProbeError("stream.broken", detail=stream.error.shown)
     if not stream.moments:
@@ -274,8 +274,11 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     finding = "stream.together" if stream.arrived_together else "stream.ok"
     first = stream.moments[0]
     total = response.seconds
+    if not stream.is_done:
+        detail = say("lacks_done", parts=len(stream.moments))
+        return as_warning(diagnose("stream.broken", detail=detail))
     return diagnose(
-        finding if stream.is_done else "stream.unfinished",
+        finding,
         figure=format_duration(first),
         parts=len(stream.moments),
         first=format_duration(first),

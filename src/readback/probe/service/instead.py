@@ -190,8 +190,10 @@ def _of_gateways(seen: _Response) -> Iterator[_Seen]:
     is_missing = is_error and _NO_ROUTE.search(seen.text)
     yield is_missing and not answers.is_from_api(seen.received), "http.no_such_path"
     yield is_error and _NOT_ALLOWED.search(seen.text), "between.forbidden"
-    yield _is_maintenance(seen), "http.gateway"
-    yield _is_out_of_reach(seen), "http.gateway"
+    is_notice = seen.is_page or seen.has(HTTPStatus.SERVICE_UNAVAILABLE)
+    yield is_notice and _MAINTENANCE.search(seen.said), "http.gateway"
+    is_down = _DOWN.search(f"{seen.text} {seen.said}") or seen.has(*_GATEWAY_ERRORS)
+    yield is_down and not seen.received.proxy, "http.gateway"
 
 
 def _of_servers(seen: _Response) -> Iterator[_Seen]:
@@ -235,17 +237,6 @@ def blocks(response: ProbeResponse) -> bool:
     is_rejected = answers.is_html(response) and _REJECTED.search(said)
     is_filter = is_rejected or _FILTER.search(said) or _BANNED.search(said)
     return bool(is_filter or "blocked" in f"{said} {response.text}".lower())
-
-
-def _is_maintenance(seen: _Response) -> bool:
-    is_about_it = seen.is_page or seen.has(HTTPStatus.SERVICE_UNAVAILABLE)
-    return is_about_it and _MAINTENANCE.search(seen.said) is not None
-
-
-def _is_out_of_reach(seen: _Response) -> bool:
-    is_down = _DOWN.search(f"{seen.text} {seen.said}") is not None
-    is_down = is_down or seen.has(*_GATEWAY_ERRORS)
-    return is_down and not seen.received.proxy
 
 
 def _facts(seen: _Response) -> dict[str, Fact]:

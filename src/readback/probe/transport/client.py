@@ -232,9 +232,8 @@ def _head_error(error: Exception, route: Route) -> ProbeError:
         return ProbeError("http.cut", cut=say("cut_before"))
     line = getattr(error, "line", "")
     if line.strip() and not _STATUS_LINE.match(line):
-        is_http2 = _HTTP2_FRAME.match(line)
-        finding = "http.only_http2" if is_http2 else "http.not_http"
-        return ProbeError(finding, port=route.port)
+        but = say("only_http2") if _HTTP2_FRAME.match(line) else ""
+        return ProbeError("http.not_http", port=route.port, but=but)
     is_first_line = isinstance(error, http.client.BadStatusLine)
     reason = say("bad_first_line") if is_first_line else sanitize(str(error))
     return ProbeError("http.malformed", reason=reason)
