@@ -1,5 +1,6 @@
 """Proxies and filters in between: cases that no misfortune covers, and false alarms."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,7 @@ def test_once_recognized_no_response_is_blamed_on_the_address(
     assert report.decisive
     diagnosis = report.decisive.diagnosis
     assert diagnosis.verdict == Verdict.FAIL
-    assert report.fixer in (Fixer.NETWORK, Fixer.OPERATOR), diagnosis
+    assert report.fixer in (Fixer.NETWORK, Fixer.OPERATOR, Fixer.SHARED), diagnosis
     assert "cabinet" not in diagnosis.hint
 
 
@@ -96,7 +97,16 @@ def test_the_size_that_passes_is_found(arrange: Arrange, resources: Resources) -
     report = report_of(arrange, resources)
     facts = found(report, "between.size_limit").facts
     assert (facts["passes"], facts["fails"]) == (3000, 8192)
-    assert facts["outcome"] == "a closed connection"
+    assert facts["outcome"] == "a closed connection before a response had arrived"
+
+
+def test_a_response_that_breaks_off_is_measured(resources: Resources) -> None:
+    def break_off(reply: Reply) -> Reply:
+        return replace(reply, keep=4000) if len(reply.body) > 4000 else reply
+
+    report = report_of(through(editing(break_off)), resources)
+    outcome = found(report, "between.size_limit").facts["outcome"]
+    assert "status 200, bytes: 4000/8" in outcome
 
 
 @pytest.mark.parametrize(

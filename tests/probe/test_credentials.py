@@ -201,7 +201,8 @@ def test_an_answer_that_may_depend_on_a_readback_key_blames_nobody(
     assert (report.id, report.verdict) == ("key.kept", Verdict.SKIP)
     assert report.family == FailureFamily.UNKNOWN
     assert not report.fixer
-    assert "known to be a Readback" in report.sentence or "password" in report.sentence
+    said = ("known to be a Readback", "password", "login page")
+    assert any(words in report.sentence for words in said)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from readback.probe.common.results import Service
+from readback.probe.entered import PROVIDERS
 from readback.probe.entered.key import Secret
 from readback.probe.output import text
 from readback.probe.report import ProbeReport
@@ -55,6 +56,14 @@ def test_without_chat_nothing_is_sent_that_may_cost() -> None:
     found = ids(report)
     assert (found["access"], found["models"]) == ("key.accepted", "models.listed")
     assert list(found)[6:] == ["http", "access", "models", "steady"]
+
+
+def test_a_key_of_another_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROVIDERS, "127.0.0.1", "")
+    with provider() as server:
+        report = probed(server.base_url, key=f"sk-ant-api03-{'aB3' * 9}")
+    assert report.id == "key.other_service"
+    assert "api.anthropic.com" in report.sentence
 
 
 def test_chat_asks_once_in_one_piece_and_once_as_a_stream() -> None:

@@ -101,7 +101,7 @@ def test_a_page_that_a_proxy_sends_late_is_read(
             client.sendall(b"<html>Unknown host: echo.example</html>")
         client.close()
 
-    found(through_proxy(behave, monkeypatch), "proxy.cannot_connect")
+    found(through_proxy(behave, monkeypatch), "proxy.cannot_reach")
 
 
 def test_a_page_is_not_waited_for_once_it_is_complete(
@@ -117,7 +117,7 @@ def test_a_page_is_not_waited_for_once_it_is_complete(
     monkeypatch.setattr(
         DeadlineSocket, "_limit", lambda sock: sock._socket.settimeout(60)
     )
-    found(through_proxy(behave, monkeypatch), "proxy.cannot_connect")
+    found(through_proxy(behave, monkeypatch), "proxy.cannot_reach")
     assert set(received) == {b""}
 
 

@@ -242,6 +242,13 @@ def test_a_short_report_says_what_who_and_what_to_do() -> None:
     assert "  Not tested: step 3" in lines
 
 
+def test_a_short_report_always_says_who_received_the_key() -> None:
+    url = f"https://{'echo.' * 9}example/v1"
+    sent = {"url_source": "openai", "key_sent_to": "https://received.example"}
+    told = as_short(report_of(WORKS, base_url=url, **sent))
+    assert "was sent only to https://received.example." in " ".join(told.split())
+
+
 def test_a_success_is_told_in_a_few_lines() -> None:
     assert len(as_short(report_of(*[WORKS] * 20)).splitlines()) <= 8
 

@@ -81,9 +81,9 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
     ("reply", "finding"),
     [
         (2, "proxy.cannot_connect"),
-        (4, "proxy.cannot_connect"),
-        (5, "proxy.cannot_connect"),
-        (99, "proxy.cannot_connect"),
+        (4, "proxy.cannot_reach"),
+        (5, "proxy.cannot_reach"),
+        (99, "proxy.cannot_reach"),
     ],
 )
 def test_each_reply_has_its_diagnosis(reply: int, finding: str) -> None:
@@ -128,7 +128,7 @@ def test_a_name_that_this_machine_has_to_resolve_is_not_sent() -> None:
     unknown = BaseUrl("https", "x" * 64, 443, "/v1")
     with socks_proxy() as server:
         error = failure(server.server_address[1], scheme="socks5", target=unknown)
-    assert error.id == "proxy.cannot_connect"
+    assert error.id == "proxies.malformed"
     assert server.targets == []
 
 

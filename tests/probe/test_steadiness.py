@@ -56,7 +56,7 @@ def assert_only(report: ProbeReport, finding: str) -> None:
         and result.step not in _ABOUT_THE_SETTING
     }
     assert problems == {finding}, shown
-    assert report.fixer in (Fixer.OPERATOR, Fixer.EITHER)
+    assert report.fixer in (Fixer.OPERATOR, Fixer.EITHER, Fixer.SHARED)
     assert not _WRONG.search(report.sentence + report.next_step)
     assert report.requests <= MAX_REQUESTS
 

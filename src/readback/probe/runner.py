@@ -174,7 +174,9 @@ class ProbeRun:
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
         """Return the results, corrected by what later steps found."""
         budget = self._context.budget
-        found = [_partly(result) for result in found] if _is_settled(found) else found
+        unsettled = ("skipped.unsteady", SKIPPED)
+        if all(result.diagnosis.id not in unsettled for result in found):
+            found = list(map(_partly, found))
         if mixed_requests(budget.exchanges) or budget.limit_status:
             unknown = diagnose("skipped.unsteady")
             found = [
@@ -280,12 +282,6 @@ class ProbeRun:
         except Exception as error:  # A bug in the probe must not end the run.
             self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
-
-
-def _is_settled(found: Iterable[StepResult]) -> bool:
-    """Return whether no step was skipped or inconclusive."""
-    unsettled = ("skipped.unsteady", SKIPPED)
-    return all(result.diagnosis.id not in unsettled for result in found)
 
 
 def _partly(result: StepResult) -> StepResult:

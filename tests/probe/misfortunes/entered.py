@@ -56,7 +56,20 @@ _ADDRESSES = (
         lambda url: f"OPENAI_API_KEY={_OTHER}",
         "key",
         blame="key",
-        id="address.is_key",
+        id="address.contains_key",
+    ),
+    *(
+        _address(
+            f"the placeholder of {of} was not replaced",
+            lambda url, form=form: form,
+            "placeholder",
+            id="address.unreadable",
+        )
+        for of, form in (
+            ("Azure", "https://YOUR-RESOURCE-NAME.openai.azure.com/openai/v1/"),
+            ("Cloudflare", "https://api.cloudflare.com/accounts/ACCOUNT_ID/ai/v1"),
+            ("a template", "https://{{host}}/v1"),
+        )
     ),
     _address(
         "the address of a key's page in the cabinet",

@@ -61,7 +61,7 @@ ENVIRONMENT = kind_of(
             }
         ),
         ("OPENAI_API_KEY",),
-        "you",
+        "nobody",
         id="clients.key_variable",
     ),
     *(

@@ -10,6 +10,7 @@ from tests.probe.gateway import (
     editing,
     has_key,
     is_chat,
+    is_models,
     page,
     when,
 )
@@ -21,6 +22,35 @@ _PAGES = (
         "nginx: 413 for every request with a body",
         when(is_chat, page(413, "413 Request Entity Too Large")),
         "413|size|large",
+    ),
+    row(
+        "an empty nginx instead of the service",
+        when(
+            lambda call: call.target == "/",
+            page(200, "Welcome to nginx!"),
+            page(404, "404 Not Found"),
+        ),
+        "Welcome to nginx!",
+        "tell the operator",
+        by="operator you",
+        never=("OpenRouter",),
+        id="http.no_such_path",
+    ),
+    row(
+        "a gateway hides the list of models of a Readback",
+        when(is_models, page(404, "404 Not Found")),
+        "404",
+        "address is right",
+        by="operator",
+        id="between.other_response",
+    ),
+    row(
+        "Cloudflare Access redirects to its login",
+        answering(302, Location="https://acme.cloudflareaccess.com/cdn-cgi/login"),
+        "login page",
+        "CF-Access-Client-Id",
+        by="nobody",
+        id="key.kept",
     ),
     row(
         "nginx: 405 Not Allowed for POST",
@@ -101,7 +131,10 @@ _PAGES = (
         by="you network operator",
     ),
     row(
-        "a gateway answers 418", answering(418, b"I'm a teapot"), "418", id="http.other"
+        "a gateway answers 418",
+        answering(418, b"I'm a teapot"),
+        "418",
+        id="http.other_api",
     ),
     *(
         row(f"{title} ({status})", page(status, title), str(status), title, by=by)

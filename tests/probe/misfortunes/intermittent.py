@@ -201,7 +201,7 @@ _ALWAYS = (
         "a proxy changes only the first request of a connection",
         proxied(when(lambda call: call.place == 1, _BAD_GATEWAY, proxying())),
         ("proxy",),
-        "network",
+        "network operator",
     ),
 )
 _CERTIFICATES = tuple(

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from readback.probe.common.results import Diagnosis, Verdict
+from readback.probe.common.results import Diagnosis, Fixer, Verdict
 from readback.probe.output.text import as_long
 from readback.probe.report import ProbeReport
 from tests.probe.setups import Arrange
@@ -87,7 +87,10 @@ def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
     if pattern := _matched(misfortune, report.decisive.diagnosis):
         return f"the verdict says “{pattern}”"
     people = (report.fixer.in_json or "nobody").split("_or_")
-    if not set(people) <= set(misfortune.by.split()):
+    expected = set(misfortune.by.split())
+    # The advice says which of the two it is.
+    is_shared = report.fixer is Fixer.SHARED and {"you", "operator"} & expected
+    if not (is_shared or set(people) <= expected):
         by = misfortune.by.replace(" ", " or ")
         return f"blames {' or '.join(people)}, not {by}"
     return ""

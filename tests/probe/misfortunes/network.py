@@ -87,6 +87,17 @@ def _certified(name, *says, by, host, **more):
     return _named(name, prepare, *says, by=by, host=host, blame="store", **more)
 
 
+_PLACEHOLDERS = tuple(
+    _named(
+        f"the name {host} was not replaced",
+        _resolving(failing(3)),
+        "placeholder",
+        by="you",
+        host=host,
+        id="dns.unknown",
+    )
+    for host in ("your-domain.example.org", "api.example.com")
+)
 _CERTIFIED = (
     *(
         _certified(
@@ -342,7 +353,7 @@ _TCP = (
         on_socket(_answering(b"\0\0\x12\x04\0\0\0\0\0" + b"\0" * 18)),
         "gRPC",
         by="operator",
-        id="http.only_http2",
+        id="http.not_http",
     ),
     _row(
         "every connection is closed at once",
@@ -371,4 +382,4 @@ _TCP = (
     ),
 )
 
-NETWORK = kind_of("names", *_NAMES, *_CERTIFIED) + kind_of("tcp", *_TCP)
+NETWORK = kind_of("names", *_NAMES, *_CERTIFIED, *_PLACEHOLDERS) + kind_of("tcp", *_TCP)

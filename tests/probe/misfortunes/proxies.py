@@ -68,7 +68,16 @@ _BOTH = tuple(
             behave=page(502, "Bad Gateway", **_SQUID),
             encrypted=encrypted,
             by="network operator",
-            id="proxy.cannot_connect" if encrypted else "http.proxy_page",
+            id="proxy.cannot_reach" if encrypted else "proxy.responded",
+        ),
+        _row(
+            f"the proxy cannot look up the name {how}",
+            "ERR_DNS_FAIL",
+            "proxy",
+            behave=page(503, "Error", X_Squid_Error="ERR_DNS_FAIL 0", **_SQUID),
+            encrypted=encrypted,
+            by="network operator",
+            id="proxy.cannot_reach" if encrypted else "proxy.responded",
         ),
         _row(
             f"the proxy closes connections {how}",
@@ -164,13 +173,6 @@ _TUNNELS = (
         by="network",
     ),
     _row(
-        "the proxy resolves nothing",
-        "resolve|DNS|name",
-        behave=page(503, "ERROR", X_Squid_Error="ERR_DNS_FAIL 0", **_SQUID),
-        encrypted=True,
-        id="proxy.cannot_connect",
-    ),
-    _row(
         "a mail server is set as the proxy",
         "not a proxy",
         behave=lambda call: Reply(220, "ready", version="220-mail.example"),
@@ -183,7 +185,7 @@ _TUNNELS = (
             f"the proxy refuses every plain request with {status}",
             str(status),
             behave=page(status, "No"),
-            by="network",
+            by="network operator",
         )
         for status in (411, 417, 429, 431)
     ),
@@ -191,7 +193,7 @@ _TUNNELS = (
         "the proxy refuses plain HTTP without a reason",
         "proxy",
         behave=answering(403, b"no"),
-        by="network",
+        by="network operator",
         id="proxy.responded",
     ),
 )

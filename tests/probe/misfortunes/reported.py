@@ -314,7 +314,7 @@ _REFUSALS = tuple(
                 as_json(403, {"detail": "Invalid API key"}),
                 as_json(403, {"detail": "Not authenticated"}),
             ),
-            ("Invalid API key", "permissions"),
+            ("Invalid API key", "revoked"),
             None,
         ),
         (
@@ -326,7 +326,7 @@ _REFUSALS = tuple(
         (
             "LiteLLM: the key has no access to the model",
             when(is_chat, _error(401, "No", "401", "key_model_access_denied"), _MODELS),
-            ("no access to this model",),
+            ("lack permissions",),
             "m-1",
         ),
         (

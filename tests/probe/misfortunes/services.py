@@ -74,6 +74,90 @@ _APIS = (
         by="operator",
         id="http.gateway",
     ),
+    *(
+        _row(
+            f"{name}, so the place is refused",
+            refusal,
+            says,
+            "key is not at fault",
+            "IP address|country",
+            by="you operator",
+            id="http.not_from_here",
+        )
+        for name, refusal, says in (
+            (
+                "OpenAI does not serve the country",
+                _asking(_error(403, "Country, region, or territory not supported")),
+                "not supported",
+            ),
+            (
+                "the project has a list of IP addresses",
+                _asking(_error(401, "Your IP", code="ip_not_authorized")),
+                "Your IP",
+            ),
+            (
+                "Kong restricts IP addresses",
+                as_json(403, {"message": "IP address not allowed: 192.0.2.7"}),
+                "192.0.2.7",
+            ),
+            (
+                "Gemini is not offered here",
+                _google(400, "User location is not supported", "FAILED_PRECONDITION"),
+                "User location",
+            ),
+            (
+                "CloudFront blocks the country",
+                page(403, "ERROR", "configured to block access from your country."),
+                "403",
+            ),
+        )
+    ),
+    *(
+        _row(
+            f"a refusal has its text in {name}",
+            _asking(as_json(status, content)),
+            "Token has ended",
+            by="you",
+            id=finding,
+        )
+        for name, status, content, finding in (
+            (
+                "detail.error",
+                401,
+                {"detail": {"error": "Token has ended"}},
+                "key.refused",
+            ),
+            ("error_msg", 401, {"error_msg": "Token has ended"}, "key.refused"),
+            (
+                "base_resp",
+                401,
+                {"base_resp": {"status_msg": "Token has ended"}},
+                "key.refused",
+            ),
+        )
+    ),
+    _row(
+        "403 says that the key is invalid",
+        _asking(as_json(403, {"message": "Invalid access token."})),
+        "Invalid access token",
+        id="key.refused",
+    ),
+    _row(
+        "a platform wants a login of its own",
+        page(401, "Authentication Required"),
+        "login of its own",
+        "operator",
+        by="you operator",
+        id="http.sign_in",
+    ),
+    _row(
+        "the list of models is a bare array",
+        _asking(as_json(200, [{"id": "m-1", "object": "model"}])),
+        "bare array",
+        "by hand",
+        by="nobody",
+        id="endpoint.no_models",
+    ),
     _row(
         "Azure OpenAI wants api-key, not a bearer",
         _error(401, "Access denied due to invalid subscription key", code="401"),
@@ -102,7 +186,7 @@ _APIS = (
         "stream",
         by="operator",
         chat="m-1",
-        id="stream.ignored",
+        id="stream.broken",
     ),
     *(
         _row(
@@ -149,17 +233,6 @@ _APIS = (
         "Insufficient credits",
         chat="m-1",
         id="endpoint.quota",
-    ),
-    _row(
-        "OpenAI: the country is not supported",
-        when(
-            has_key,
-            _error(403, "Country, region, or territory not supported", code="country"),
-            _error(401, "no key", code="x"),
-        ),
-        "not supported",
-        by="you network operator",
-        id="endpoint.refused",
     ),
     _row(
         "FastAPI that is no model server",
@@ -274,7 +347,7 @@ _APIS = (
         "DONE",
         pause=0,
         streamed=Answer(200, parts=STREAM[:-1]),
-        finding="stream.unfinished",
+        finding="stream.broken",
     ),
     _at_provider(
         "a stream contains an error",
@@ -336,7 +409,7 @@ _FORMS = (
         by="operator",
         key=OTHER_KEY,
         chat="m-1",
-        id="stream.ignored",
+        id="stream.broken",
     ),
     row(
         "a gateway makes each 200 of a Readback a 203",

@@ -159,13 +159,21 @@ _MODELS_OF_OTHERS = (
         finding="chat.no_model",
         code="model_not_found",
     ),
+    _refused(
+        "OpenAI wants a verified organization",
+        403,
+        "Your organization must be verified",
+        "you operator",
+        finding="endpoint.refused",
+        code="model_not_found",
+    ),
     _refused("the key may list models only", 401, "Missing scopes: model", "you"),
     _refused(
         "LiteLLM has a wrong key of its own",
         401,
         "litellm.AuthenticationError: Incorrect API key",
         "operator",
-        finding="endpoint.behind",
+        finding="endpoint.refused",
     ),
     _refused("LiteLLM gives up with 408", 408, "litellm.Timeout: late", "operator"),
     _refused(
@@ -440,7 +448,7 @@ _REFUSED = (
                 when(
                     has_key, _error(400, "User location is not supported."), _endpoint
                 ),
-                "unavailable in this country",
+                "country or IP address",
             ),
             (
                 "Hugging Face",

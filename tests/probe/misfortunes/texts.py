@@ -5,6 +5,8 @@ import unicodedata
 
 from tests.probe.gateway import (
     editing_text,
+    page,
+    when,
 )
 from tests.probe.misfortunes.arranging import kind_of, row
 
@@ -30,6 +32,27 @@ _TEXTS = (
         "chang",
     ),
     row("the text becomes empty", editing_text(lambda t: ""), "empty|cut|chang"),
+    *(
+        row(
+            f"a firewall refuses {what}",
+            when(
+                lambda call, pattern=pattern: bool(pattern.search(call.body)),
+                page(403, "403 Forbidden"),
+            ),
+            "Some texts",
+            f"texts with {what} are not",
+            "firewall",
+            by="operator network",
+            id="between.characters",
+        )
+        for what, pattern in (
+            (
+                "Cyrillic letters, emoji.*control characters",
+                re.compile(b"[^ -~]|u0000"),
+            ),
+            ("markup and punctuation", re.compile(b"<b>")),
+        )
+    ),
 )
 
 TEXTS = kind_of("texts", *_TEXTS)

@@ -48,19 +48,22 @@ _DECRYPTS = Fixer.INTERCEPTION
 _NETWORK = Fixer.NETWORK
 _OPERATOR = Fixer.OPERATOR
 _EITHER = Fixer.EITHER
+# Who connects to a service on the same machine often runs it.
+_HERE = Fixer.SHARED
 _TABLE: dict[Fault, tuple[Fixer, ...]] = {
     Fault.NONE: (Fixer.NOBODY,) * len(Path),
     Fault.SETTING: (Fixer.YOU,) * len(Path),
     Fault.NETWORK: (Fixer.NETWORK,) * len(Path),
     Fault.PROXY: (Fixer.PROXY,) * len(Path),
-    Fault.SERVICE: (Fixer.OPERATOR,) * len(Path),
+    Fault.BEYOND: (Fixer.EITHER,) * len(Path),
     Fault.PROBE: (Fixer.AUTHORS,) * len(Path),
-    Fault.CHAIN: (Fixer.SHARED,) * len(Path),
+    Fault.SHARED: (Fixer.SHARED,) * len(Path),
     # One column for each member of `Path`, in that order.
-    Fault.CONNECTION: (_PROXY, _PROXY, _EITHER, _EITHER, _OPERATOR, _EITHER),
-    Fault.CERTIFICATE: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),
+    Fault.SERVICE: (*(_OPERATOR,) * 4, _HERE, _OPERATOR),
+    Fault.CONNECTION: (_PROXY, _PROXY, _EITHER, _EITHER, _HERE, _EITHER),
+    Fault.CERTIFICATE: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _HERE, _EITHER),
     Fault.FILTER: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _NETWORK, _NETWORK),
-    Fault.PATH: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),
+    Fault.PATH: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _HERE, _EITHER),
 }
 
 

@@ -46,6 +46,12 @@ _INTERCEPTORS = re.compile(
     r"|gateway ca|ssl inspection|tls inspection|ssl proxy|web proxy|decrypt",
     re.IGNORECASE,
 )
+# Issuer names of public authorities; Let's Encrypt and Google number theirs.
+_PUBLIC_ISSUERS = re.compile(
+    r"^(R|E|YR|YE|WR|WE)\d{1,2}(,|$)|let's encrypt|sectigo|digicert|globalsign|godaddy"
+    r"|comodo|zerossl|geotrust|rapidssl|thawte|certum|buypass|ssl\.com|amazon rsa",
+    re.IGNORECASE,
+)
 # Programs with which developers issue their own certificates.
 _FOR_DEVELOPMENT = re.compile(r"\bmkcert\b|caddy local|minikube|step ca demo", re.I)
 # Common public suffixes: domains are registered below these, as in acme.co.uk.
@@ -81,6 +87,12 @@ class Certificate:
     @property
     def is_for_development(self) -> bool:
         return bool(_FOR_DEVELOPMENT.search(self.issuer))
+
+    @property
+    def names_issuer(self) -> bool:
+        """Whether it tells that its issuer is an authority with a certificate."""
+        is_known = _PUBLIC_ISSUERS.search(self.issuer)
+        return bool(self.is_public or self.has_issuer_address or is_known)
 
     @property
     def is_built_in(self) -> bool:

@@ -9,6 +9,7 @@ import difflib
 import errno
 import ipaddress
 import os
+import re
 import socket
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from typing import NamedTuple
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import decimal, format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.entered import PROVIDERS
 from readback.probe.entered.base_url import is_ip_address, is_loopback, is_public_name
 from readback.probe.transport.connecting import Route, resolve_within
 from readback.probe.transport.context import ProbeContext
@@ -42,8 +44,12 @@ CONTAINER_HOSTS = (
 # Well-known names that people mistype.
 _WELL_KNOWN = (
     *("localhost", "host.docker.internal", "host.containers.internal"),
-    *("api.openai.com", "api.anthropic.com", "api.deepseek.com", "api.groq.com"),
-    *("api.mistral.ai", "openrouter.ai", "generativelanguage.googleapis.com"),
+    *PROVIDERS,
+)
+# A name from documentation that was not replaced (RFC 2606, and what people write).
+_EXAMPLE = re.compile(
+    r"(^|\.)example(\.(com|net|org))?$|(^|[.-])(your|my-(company|domain|resource))[.-]?"
+    r"|(^|\.)(x{3,}|company|domain|host(name)?|(resource|service|server)-?name)\."
 )
 # Equal to EAI_NONAME on some systems.
 _NO_DATA = getattr(socket, "EAI_NODATA", socket.EAI_NONAME)
@@ -125,7 +131,9 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     if error.errno not in _UNKNOWN:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:
-        return _error("proxy.unreachable", route, reason=say("not_resolved"))
+        advice = say("correct_proxy", variable=route.proxy.variable)
+        reason = say("not_resolved")
+        return _error("proxy.unreachable", route, reason=reason, advice=advice)
     # The name exists but has no address, so a typo is unlikely.
     is_there = error.errno == _NO_DATA != socket.EAI_NONAME
     is_there = is_there and is_public_name(route.host) and not meant(route.host)
@@ -137,9 +145,13 @@ def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:
         facts = {**route.proxy.facts(route.target), **facts}
     near = meant(route.host)
     said = say("you_probably_mean", near=near) if near else ""
+    if _EXAMPLE.search(route.host):
+        said = say("is_example")
     # Only containers resolve such names.
     is_container = route.host in CONTAINER_HOSTS or "." not in route.host
     container = say("names_in_containers") if is_container else ""
+    if route.host.endswith(".local"):
+        container = say("names_in_local")
     own: dict[str, Fact] = {"host": route.host, "near": said, "container": container}
     return ProbeError(finding, **{**facts, **own})
 

@@ -11,7 +11,12 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
-from readback.probe.entered.base_url import is_ip_address, is_loopback, is_public_name
+from readback.probe.entered.base_url import (
+    is_ip_address,
+    is_local,
+    is_loopback,
+    is_public_name,
+)
 from readback.probe.transport.connecting import (
     LOCAL_ERRORS,
     ConnectAttempt,
@@ -92,8 +97,13 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
         facts["container"] = say("in_a_container")
     elif place == "private" and "." in route.host and is_public_name(route.host):
         facts["container"] = "" if is_ip_address(route.host) else say("may_be_filtered")
+    is_near = is_local(route.host) or place == "private"
+    advice = "is_host_on" if is_near else "try_elsewhere"
     if route.proxy:
+        advice = "start_proxy" if place == "here" else "correct_proxy"
         facts = {**route.proxy.facts(route.target), **facts}
+        facts["container"] = say("proxy_of_host") if in_container() else ""
+    facts["advice"] = say(advice, **facts)
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
 
 

@@ -278,7 +278,7 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
     if code == _SELF_SIGNED:
         return "tls.self_signed"
     is_alone = all(other.raw_name != own.raw_issuer for other in chain)
-    if is_alone and (own.is_public or own.has_issuer_address):
+    if is_alone and own.names_issuer:
         return "tls.missing_intermediate"
     return "tls.unknown_issuer"
 

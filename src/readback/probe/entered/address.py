@@ -39,9 +39,13 @@ _FEWEST_DIGITS = 6
 _LONG_WORD = re.compile(r"(?=.*\d)(?=.*[a-z])[\w+=]{20,}", re.IGNORECASE | re.ASCII)
 _PLACEHOLDER = re.compile(
     r"[<>{}$]|%(?![0-9a-f]{2})[a-z_]\w+%|process\.env|os\.environ"
+    r"|(?-i:(?<![A-Za-z])YOUR[-_A-Z]|/[A-Z]+(_[A-Z]+)*_(ID|NAME|REGION|HOST)(?=/|$))"
+    r"|(?<=[/.])your[-_](\w+[-_])*(name|id|host|endpoint|region|resource)(?=[/.:]|$)"
+    r"|/:\w+(?=/|$)"
     r"|(?:^|//)(?:none|null|undefined)(?=[/:])",
     re.IGNORECASE,
 )
+_IN_BRACKETS = re.compile(r"://[^\s/\[<]*[\[<][a-z][\w -]*[\]>]", re.IGNORECASE)
 _EMAIL = re.compile(r"(?:mailto:)?[^/:@\s]+@[^/:@\s]+", re.IGNORECASE)
 _FILE_PATH = re.compile(r"[a-z]:[/\\]|/(?!/)|[~.]", re.IGNORECASE)
 # An address inside another one, as in links that mail filters and chats rewrite.
@@ -146,6 +150,8 @@ def _extracted(text: str) -> str:
     plain = plain.replace("[.]", ".").replace("(.)", ".").replace("[:]", ":")
     plain = _ESCAPED_SPACE.sub("", plain.strip()).replace("\\/", "/").replace("\\", "/")
     plain = _GAPS.sub("", plain)
+    if _IN_BRACKETS.search(plain):
+        raise unreadable("has_placeholder")
     pieces = plain.split()
     if len(pieces) == 2 and _REST_OF_ADDRESS.fullmatch(pieces[1]):
         has_host = _HOST.match(pieces[1]) and not pieces[0].endswith((".", "-"))
@@ -173,7 +179,7 @@ def _refuse_other(text: str) -> None:
     """Raise `ProbeError` if text without http(s):// is certainly not an address."""
     bare = text.strip(_AROUND)
     if KEY_LIKE.fullmatch(bare) or _LONG_WORD.fullmatch(bare) or has_key(text):
-        raise ProbeError("address.is_key")
+        raise ProbeError("address.contains_key", base_url=say("address_without_key"))
     if _ANY_SCHEME.match(bare):
         if not _SCHEME.match(bare):
             raise unreadable("other_scheme")

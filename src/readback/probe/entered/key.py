@@ -18,6 +18,7 @@ from getpass import getpass
 from readback import keys
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.entered import PROVIDERS
 from readback.probe.entered.base_url import QUOTES, remove_invisible, say_around
 
 _MASKED = re.compile(r"[•●∙◦○…⋯█■▪]|\*{2,}|\.{3,}")
@@ -122,6 +123,14 @@ class Secret:
     def is_placeholder(self) -> bool:
         """Whether this is an example or an address; some servers accept even those."""
         return _PLACEHOLDER.match(self._text) is not None
+
+    @property
+    def provider(self) -> str:
+        """The host of the provider whose keys begin like this one, or ""."""
+        prefixes = ((host, start) for host, start in PROVIDERS.items() if start)
+        return next(
+            (host for host, start in prefixes if self._text.startswith(start)), ""
+        )
 
     @property
     def mask(self) -> str:

@@ -43,10 +43,14 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     mark = f"{_MARKS[report.verdict]} "
     lines = _wrapped(report.sentence, mark, 4)
     lines[0] = _colored(lines[0], report.verdict, is_colored)
+    effort = _wrapped(" ".join(_effort(report)), _INDENT, 2)
+    if effort[-1].endswith("…"):  # Always show who received the key.
+        sent, key_use = _effort(report)
+        effort = _wrapped(sent, _INDENT, 1) + _wrapped(key_use, _INDENT, 2)
     if report.decisive:
         lines += [_INDENT + _who(report)] if report.fixer else []
         step = say("next_step", step=report.next_step)
-        lines += _wrapped(step, _INDENT, _MAX_STEP_LINES)
+        lines += _wrapped(step, _INDENT, _MAX_STEP_LINES + 2 - len(effort))
     others = report.others
     for result in others[:_MAX_OTHERS]:
         text = f"{result.title}: {result.diagnosis.sentence}"
@@ -62,7 +66,7 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     ):
         if names:
             lines += _wrapped(say(text, names=", ".join(names)), _INDENT, 1)
-    lines += _wrapped(_effort(report), _INDENT, 2)
+    lines += effort
     left = MAX_LINES - len(lines) - 1
     if report.message and left > 0:
         lines.append(_INDENT + _message_title(report))
@@ -84,7 +88,7 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
     if report.decisive:
         yield _who(report) if report.fixer else f"[{report.id}]", None
         yield say("next_step", step=report.next_step), None
-    yield _effort(report), None
+    yield " ".join(_effort(report)), None
     yield "", None
     # Show each hint once; the hint of the verdict is already above.
     hints = {report.hint, ""}
@@ -140,7 +144,8 @@ def _message_title(report: ProbeReport) -> str:
     return say("text_to_send", fixer=say(str(fixer)))
 
 
-def _effort(report: ProbeReport) -> str:
+def _effort(report: ProbeReport) -> tuple[str, str]:
+    """Return what was sent, and who received the key."""
     source = ""
     if report.url_source == OPENAI_DEFAULT:
         source = say("openai_default")
@@ -152,7 +157,7 @@ def _effort(report: ProbeReport) -> str:
     key_use = say("key_not_sent")
     if report.key_sent_to:
         key_use = say("key_sent_only_to", key=report.key, host=report.key_sent_to)
-    return f"{report.base_url}{source}: {sent}. {key_use}"
+    return f"{report.base_url}{source}: {sent}.", key_use
 
 
 def _wrapped(text: str, first: str, most: int) -> list[str]:

@@ -24,12 +24,22 @@ NO_SUCH_PATH = (
     HTTPStatus.NOT_IMPLEMENTED,
 )
 _DECODED = {"", "identity", "gzip", "deflate"}
-# Fields in which gateways and frameworks put their message.
+# Fields in which gateways and frameworks put their message, in lower case and without
+# underscores, the most precise first; and how many of them may enclose it.
 _MESSAGES = (
-    *("error.message", "error.reason", "error_description", "message", "Message"),
-    *("detail", "detail.0.msg", "errors.0.message", "errors.0", "error.0.message"),
-    *("msg", "error_msg", "error", "title"),
+    *("message", "errormessage", "errordescription", "detail", "msg", "errormsg"),
+    *("statusmsg", "faultstring", "errors", "error", "reason", "title", "fault"),
+    "baseresp",
 )
+_DEPTH = 4
+# How services and gateways refuse a country or an IP address.
+_PLACE = re.compile(
+    r"countr(y|ies)\b|territor|(your|user) (location|region)\b|allow[-_ ]?list"
+    r"|white[-_ ]?list|virtual network|public (network )?access"
+    r"|\bip[ _-]((address(es)?|is|was|has been) )*(not|acl|blocked|denied|restrict)",
+    re.IGNORECASE,
+)
+_PLACE_STATUSES = (400, 401, 403, 451)
 _XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
 _FIELDS = re.compile(r"\b(messages|model)\b")
 _HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
@@ -169,11 +179,7 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
 def words(response: ProbeResponse) -> str:
     """Return an error's message in quotation marks, or ""."""
     content = response.json
-    if isinstance(content, list) and len(content) == 1:
-        content = content[0]
-    found = (inside(content, *path.split(".")) for path in _MESSAGES)
-    texts = (said for said in (content, *found) if isinstance(said, str))
-    said = next(filter(str.strip, texts), "")
+    said = _message(content)
     place = inside(content, "detail", 0, "loc")
     if isinstance(place, list) and place:  # FastAPI names the field beside the message.
         said = f"{place[-1]}: {said}"
@@ -184,6 +190,19 @@ def words(response: ProbeResponse) -> str:
     elif content is None and len(response.body) <= _MAX_TEXT_BYTES:
         said = response.text
     return say("quoted", text=ApiError(said).shown) if said.strip() else ""
+
+
+def _message(content: Any, depth: int = _DEPTH) -> str:
+    """Return the text in a field for messages, in JSON of any form, or ""."""
+    while isinstance(content, list) and content:
+        content = content[0]
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, dict) or not depth:
+        return ""
+    fields = {name.lower().replace("_", ""): content[name] for name in content}
+    named = (fields[name] for name in _MESSAGES if name in fields)
+    return next(filter(str.strip, (_message(each, depth - 1) for each in named)), "")
 
 
 def error_in_success(response: ProbeResponse) -> ProbeError | None:
@@ -221,6 +240,16 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
     is_after = isinstance(parse_json(text[text.find("{") :].encode()), dict)
     is_meant = text.startswith("{") or is_after or is_binary or _WRAPPED.match(text)
     return _unreadable(response) if is_meant else None
+
+
+def refuses_place(response: ProbeResponse) -> bool:
+    """Return whether a refusal depends on where the request comes from."""
+    error = error_in(response.json)
+    said = f"{words(response)} {error.code if error else ''}"
+    if is_html(response) and response.status != HTTPStatus.BAD_REQUEST:
+        said = response.text
+    is_refusal = response.status in _PLACE_STATUSES and "model" not in said
+    return is_refusal and _PLACE.search(said) is not None
 
 
 def nothing_in(response: ProbeResponse) -> ProbeError | None:

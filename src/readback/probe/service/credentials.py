@@ -49,12 +49,12 @@ def asks(response: ProbeResponse) -> bool:
     is_forbidden = response.status == HTTPStatus.FORBIDDEN and is_json
     if response.status != HTTPStatus.UNAUTHORIZED and not is_forbidden:
         return False
-    return instead.unexpected_response(response, is_recognized=False).id in _ASKING
+    return _judged(response).id in _ASKING
 
 
 def depends_on_key(response: ProbeResponse) -> bool:
     """Return whether a gateway may give this answer only because there was no key."""
-    judged = instead.unexpected_response(response, is_recognized=False)
+    judged = _judged(response)
     if response.proxy:  # The proxy may have answered.
         return asks(response)
     if judged.id == "http.redirect":  # It may redirect to a login page.
@@ -98,6 +98,9 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
         advice = say("ask_for_access" if is_page else "send_with_chat")
     if because and because == _password(response):
         advice = say("except_password")
+    elif because and _judged(response).id == "http.login_wall":
+        because = say("because_login", said=_said(response))
+        advice = say("pass_login")
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = response.retry_after or say("a_few")
         advice = f"{say('wait_first', wait=wait)} {advice}"
@@ -110,9 +113,12 @@ def kept_from_host(context: ProbeContext) -> ProbeError | None:
     return ProbeError("key.kept", because=because, advice=advice) if because else None
 
 
+def _judged(response: ProbeResponse) -> ProbeError:
+    return instead.unexpected_response(response, is_recognized=False)
+
+
 def _said(response: ProbeResponse) -> str:
-    judged = instead.unexpected_response(response, is_recognized=False)
-    title = judged.facts.get("title") or answers.words(response)
+    title = _judged(response).facts.get("title") or answers.words(response)
     return f"{response.status} {title}".rstrip()
 
 

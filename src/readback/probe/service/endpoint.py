@@ -17,7 +17,8 @@ from typing import Any
 
 from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import format_duration, sanitize
-from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError, as_warning
+from readback.probe.entered import PROVIDERS
 from readback.probe.service import answers, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, parse_json
@@ -44,8 +45,12 @@ _NO_MODEL = (400, 401, 403, 404)
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
 # How a service refuses to list models although the key may be valid for completions.
 _ABOUT_LIST = re.compile(r"\bscopes?\b|\bmodels?[./_]?(read|list)|list (of )?models")
-# What gateways say if the service behind them refuses the gateway's key.
-_BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
+# How a service says with 403 that it does not accept the key.
+_BAD_KEY = re.compile(
+    r"(invalid|incorrect|expired|no valid|unknown|wrong) ([\w-]+ ){0,2}(key|token)\b"
+    r"|(key|token) ([\w-]+ ){0,3}(invalid|incorrect|expired|revoked|not (valid|found))",
+    re.IGNORECASE,
+)
 # The headers in which Anthropic, Azure, Google and API gateways expect the key.
 _OTHER_HEADER = re.compile(
     r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
@@ -70,11 +75,10 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
         response = context.models = context.ask(MODELS) if key else without_key
         if _lacks_models(context, response):
             # The completion, if one is requested, shows whether the key is accepted.
-            unknown = diagnose("endpoint.no_models", status=response.status)
-            return [] if context.chat_model else unknown
+            return [] if context.chat_model else _no_models(response)
         if error := _refused_access(context, response):
             if error.id == "key.other_header" and _has_own_chat(context):
-                return diagnose("endpoint.no_models", status=response.status)
+                return _no_models(response)
             raise error
     except ProbeError as error:
         error.is_final = context.is_tried
@@ -84,6 +88,13 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
         "endpoint.open" if is_open else "key.accepted",
         figure=response.figure,
     )
+
+
+def _no_models(response: ProbeResponse) -> Diagnosis:
+    is_restricted = response.status == HTTPStatus.FORBIDDEN
+    said = f"{response.status} {answers.words(response)}".rstrip()
+    known = say("may_lack_permission" if is_restricted else "is_key_accepted")
+    return diagnose("endpoint.no_models", said=said, known=known)
 
 
 def _has_own_chat(context: ProbeContext) -> bool:
@@ -132,18 +143,21 @@ def _refused_access(
     """Return the error for a refused list of models, or None."""
     without_key = context.models_without_key
     status = response.status
-    is_same = answers.error_in(response.json) == answers.error_in(without_key.json)
-    is_same = is_same and status == without_key.status
-    if status == HTTPStatus.UNAUTHORIZED and is_same:
-        return refused(context, response, "key.refused_or_lost")
     said = answers.words(response)
-    if status in _OF_A_KEY and context.usable_key:
+    is_same = (said, status) == (answers.words(without_key), without_key.status)
+    is_same = is_same and answers.error_in(response.json) == answers.error_in(
+        without_key.json
+    )
+    is_about_key = status == HTTPStatus.FORBIDDEN and _BAD_KEY.search(said)
+    if is_same and (is_about_key or status == HTTPStatus.UNAUTHORIZED):
+        if isinstance(response.json, (dict, list)) or not context.usable_key:
+            return refused(context, response, "key.refused_or_lost")
+        # A page or a line of text may come from a gateway with a login of its own.
+        return instead.unexpected_response(response, is_recognized=False)
+    if is_about_key or (status in _OF_A_KEY and context.usable_key):
         # Only the key is new in this request. Google, xAI and LiteLLM refuse a wrong
         # key with 400; web servers refuse a key that is too long with 400 or 431.
-        is_place = "location" in said
-        return refused(
-            context, response, "endpoint.refused" if is_place else "key.refused"
-        )
+        return refused(context, response, "key.refused")
     if status in instead.OF_FORM:
         return instead.unexpected_response(response, is_recognized=False)
     judged = instead.unexpected_response(response, is_recognized=False)
@@ -160,6 +174,9 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     names = answers.model_ids(context.models)
     if names is None:
         return []
+    if isinstance(context.models.json, list):
+        facts = {"known": say("as_clients_read_it"), "said": say("bare_array")}
+        return diagnose("endpoint.no_models", **facts)
     if not names:
         return diagnose("models.empty")
     shown = sorted(names)[:_SHOWN_MODELS]
@@ -180,6 +197,8 @@ def _near_names(model: str, names: list[str]) -> str:
 def refused(
     context: ProbeContext, response: ProbeResponse, finding: str = ""
 ) -> ProbeError:
+    if answers.refuses_place(response):
+        return instead.unexpected_response(response)
     error = answers.error_in(response.json)
     # A recognized API may refuse with any JSON object.
     is_own = isinstance(response.json, dict) and response.status < _SERVER_ERROR
@@ -200,6 +219,11 @@ def refused(
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.other_service", reason=say("is_placeholder"))
+    host = context.base_url.host
+    other = context.key.provider if host in PROVIDERS else ""
+    if finding.startswith("key.refused") and other not in ("", host):
+        reason = say("begins_like", host=other)
+        return ProbeError("key.other_service", reason=reason, detail=detail)
     # At this path, Azure accepts a bearer token, so the header is right.
     is_bearer = context.base_url.path.endswith("/openai/v1") and "invalid" in detail
     if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
@@ -221,6 +245,9 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     if answers.is_html(response):
         raise instead.unexpected_response(response)
     if not _is_completion(response.json):
+        if said := answers.words(response):
+            status = response.status
+            raise ProbeError("http.error_in_success", status=status, detail=said)
         raise ProbeError("chat.form", how=say("another_form"))
     return diagnose(
         "chat.completed",
@@ -238,7 +265,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
         said = from_error(error).sentence
         raise ProbeError("stream.broken", detail=said) from None
     if _is_completion(response.json):
-        return diagnose("stream.ignored")
+        return as_warning(diagnose("stream.broken", detail=say("ignores_stream")))
     if stream.error:
         raise ProbeError("stream.broken", detail=stream.error.shown)
     if not stream.moments:
@@ -247,8 +274,11 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     finding = "stream.together" if stream.arrived_together else "stream.ok"
     first = stream.moments[0]
     total = response.seconds
+    if not stream.is_done:
+        detail = say("lacks_done", parts=len(stream.moments))
+        return as_warning(diagnose("stream.broken", detail=detail))
     return diagnose(
-        finding if stream.is_done else "stream.unfinished",
+        finding,
         figure=format_duration(first),
         parts=len(stream.moments),
         first=format_duration(first),
@@ -271,22 +301,22 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
     said = answers.words(response) or say("no_explanation")
     if error and (response.status in _NO_MODEL or "model_not_found" in error.code):
         names = answers.model_ids(context.models) or []
-        is_named = model in error.message and model not in names
+        is_named = model in error.message
         is_missing = response.status == HTTPStatus.NOT_FOUND
         is_missing = is_missing and bool(_ABOUT_MODEL.search(error.message))
-        if is_named or is_missing or _ABOUT_MODEL.search(error.code):
+        is_coded = _ABOUT_MODEL.search(error.code)
+        if is_coded and model in names and response.status in _OF_AN_API:
+            raise refused(context, response, "endpoint.refused")
+        if is_missing or is_coded or (is_named and model not in names):
             facts = {"model": sanitize(model), "near": _near_names(model, names)}
             raise ProbeError("chat.no_model", said=said, **facts)
     if response.status == HTTPStatus.NOT_FOUND:
         raise refused(context, response, "endpoint.refused")
     if not response.is_success:
-        finding = ""
         is_listed = context.models.is_success
         is_accepted = is_listed and not context.models_without_key.is_success
-        if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
-            is_behind = _BEHIND.search(response.text)
-            finding = "endpoint.behind" if is_behind else "endpoint.refused"
-        raise refused(context, response, finding)
+        is_behind = is_accepted and response.status == HTTPStatus.UNAUTHORIZED
+        raise refused(context, response, "endpoint.refused" if is_behind else "")
     return response, events
 
 

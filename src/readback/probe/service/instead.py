@@ -156,6 +156,9 @@ def _of_networks(seen: _Response) -> Iterator[_Seen]:
     squid = seen.header("X-Squid-Error")
     is_proxy = is_direct and _NOT_FOR_PROXY.search(f"{squid} {seen.text}")
     yield is_proxy, "http.is_proxy"
+    # A proxy shows an error of its own if it, or what is behind it, cannot go on.
+    is_failed = seen.received.proxy and seen.status >= 500 and not seen.has(511)
+    yield is_failed and not seen.is_recognized, "proxy.responded"
     signed = squid or seen.header("Proxy-Authenticate")
     yield signed or seen.has(407), "http.proxy_page"
     named = f"{seen.header('Server')} {seen.header('Via')}"
@@ -174,6 +177,7 @@ def _of_walls(seen: _Response) -> Iterator[_Seen]:
     refresh = _REFRESH.search(seen.text) if seen.is_page else None
     wall = redirects.judge(seen.received, refresh[1]) if refresh else None
     yield (wall if wall and has_tag(wall.id, "wall") else None), ""
+    yield answers.refuses_place(seen.received), "http.not_from_here"
     # A page that explains that a policy blocks the request.
     is_page = seen.is_page and not seen.received.proxy
     is_filter = _FILTER.search(seen.text) and _BLOCK.search(seen.text)
@@ -186,8 +190,10 @@ def _of_gateways(seen: _Response) -> Iterator[_Seen]:
     is_missing = is_error and _NO_ROUTE.search(seen.text)
     yield is_missing and not answers.is_from_api(seen.received), "http.no_such_path"
     yield is_error and _NOT_ALLOWED.search(seen.text), "between.forbidden"
-    yield _is_maintenance(seen), "http.gateway"
-    yield _is_out_of_reach(seen), "http.gateway"
+    is_notice = seen.is_page or seen.has(HTTPStatus.SERVICE_UNAVAILABLE)
+    yield is_notice and _MAINTENANCE.search(seen.said), "http.gateway"
+    is_down = _DOWN.search(f"{seen.text} {seen.said}") or seen.has(*_GATEWAY_ERRORS)
+    yield is_down and not seen.received.proxy, "http.gateway"
 
 
 def _of_servers(seen: _Response) -> Iterator[_Seen]:
@@ -219,11 +225,10 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     yield seen.status >= 500 and not seen.has(501), "http.gateway"
     is_missing = seen.has(*answers.NO_SUCH_PATH, HTTPStatus.GONE)
     yield seen.is_page and not is_missing and not seen.has(400), "http.html"
-    is_accepted = HTTPStatus.OK < seen.status < HTTPStatus.MULTIPLE_CHOICES
-    is_other = seen.has(200) or (seen.received.json is not None and not is_accepted)
+    is_other = seen.has(200) or seen.received.json is not None
     yield is_other, "http.other_api"
     yield is_missing, "http.no_such_path"
-    yield True, "http.other"
+    yield True, "http.other_api"
 
 
 def blocks(response: ProbeResponse) -> bool:
@@ -234,24 +239,16 @@ def blocks(response: ProbeResponse) -> bool:
     return bool(is_filter or "blocked" in f"{said} {response.text}".lower())
 
 
-def _is_maintenance(seen: _Response) -> bool:
-    is_about_it = seen.is_page or seen.has(HTTPStatus.SERVICE_UNAVAILABLE)
-    return is_about_it and _MAINTENANCE.search(seen.said) is not None
-
-
-def _is_out_of_reach(seen: _Response) -> bool:
-    is_down = _DOWN.search(f"{seen.text} {seen.said}") is not None
-    is_down = is_down or seen.has(*_GATEWAY_ERRORS)
-    return is_down and not seen.received.proxy
-
-
 def _facts(seen: _Response) -> dict[str, Fact]:
     seconds = seen.received.retry_after
     after = sanitize(seen.header("Retry-After"))
     after = say("seconds", number=seconds) if seconds else after
     has_body = seen.received.body.strip()
     nothing = say("no_explanation" if has_body else "an_empty_response")
-    code = sanitize(seen.header("Ngrok-Error-Code"))
+    codes = map(seen.header, ("Ngrok-Error-Code", "X-Squid-Error"))
+    code = sanitize(next(filter(None, codes), ""))
+    # Pages often have the code in their title, too.
+    code = "" if code in seen.said else code
     facts: dict[str, Fact] = {
         "status": seen.status,
         "title": f"{seen.said} {code}".strip() or nothing,
@@ -259,6 +256,9 @@ def _facts(seen: _Response) -> dict[str, Fact]:
         "after": say("retry_after", after=after) if after else "",
         "when": say("after_time" if after else "in_a_few_minutes", after=after),
         "wait": seconds or say("a_few"),
+        "paths": say("usual_paths"),
+        "mac": say("is_airplay") if seen.name.startswith("AirTunes") else "",
+        "root": "",
     }
     if proxy := seen.received.proxy:
         facts |= {"proxy": str(proxy), "variable": proxy.variable}

@@ -49,6 +49,13 @@ CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
 )
 TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
+_PARTS = {
+    "": _PLAIN,
+    "in_ascii": ASCII,
+    "in_cyrillic": CYRILLIC,
+    "in_marks": MARKS,
+    "in_controls": CONTROLS,
+}
 # Sent on new connections, which may reach other servers; skipped if an echo is slow.
 _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
@@ -122,13 +129,33 @@ def check_echo(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     # When the step is repeated, it continues with the text that was lost.
     echoes = context.echoes
     if not echoes:
-        echoes.append(send_text(context, TEXT))
+        try:
+            echoes.append(send_text(context, TEXT))
+        except ProbeError as error:
+            raise _refused_text(context, error) from None
     for text in _AGAIN[len(echoes) - 1 :]:
         if echoes[-1].seconds > _LONG_SECONDS:
             break
         with context.new_client() as client:
             echoes.append(send_text(context, text, client))
     return diagnose("echo.same", figure=echoes[0].figure)
+
+
+def _refused_text(context: ProbeContext, lost: ProbeError) -> ProbeError:
+    """Return an error that says what is refused if ordinary text passes."""
+    refused = []
+    if has_tag(lost.id, "lost") and not has_tag(lost.id, "late"):
+        with context.new_client() as client:
+            for word, text in _PARTS.items():
+                try:
+                    send_text(context, text, client)
+                except ProbeError:
+                    refused.append(word)
+    if not refused or "" in refused:
+        return lost
+    said = ", ".join(map(say, refused))
+    facts = {**lost.facts, "plain": _PLAIN, "refused": said}
+    return ProbeError("between.characters", **facts, outcome=outcome_of(lost))
 
 
 def check_largest(context: ProbeContext) -> Diagnosis | list[Diagnosis]:

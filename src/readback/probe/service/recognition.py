@@ -134,7 +134,9 @@ def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse
     if models.status not in answers.NO_SUCH_PATH and not is_page:
         return None
     chat = context.ask(CHAT, b"{}", with_key=False)
-    if answers.parse_refusal(chat) and models.status != HTTPStatus.NOT_FOUND:
+    refusal = answers.parse_refusal(chat)
+    is_there = refusal is not None and refusal.code != "not_found"
+    if is_there or (refusal and models.status != HTTPStatus.NOT_FOUND):
         raise instead.unexpected_response(models)
     return chat
 
@@ -177,7 +179,7 @@ def _readback(
         health = context.client.request(HEALTH_PATH).json
         if health == {"status": "ok"}:
             said = say("operations_port")
-            raise ProbeError("http.no_such_path", status=unknown.status, title=said)
+            raise _no_such_path(context, status=unknown.status, title=said)
         _refuse_cabinet(context)
     if codes[0] != "not_found":
         raise instead.unexpected_response(unknown)
@@ -219,13 +221,29 @@ def _stranger(
     is_down = models.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     if asked is models and answers.is_from_api(models) and not is_down:
         said = answers.words(asked) or say("no_explanation")
-        return ProbeError("http.no_such_path", status=asked.status, title=said)
+        return _no_such_path(context, status=asked.status, title=said)
     if not context.usable_key and credentials.misses_key(asked):
         return ProbeError("key.none", detail=f": {answers.words(asked)}")
     kept = credentials.kept(context, asked)
     if kept and credentials.depends_on_key(asked):
         return kept
-    return instead.unexpected_response(asked, is_recognized=False)
+    judged = instead.unexpected_response(asked, is_recognized=False)
+    is_missing = judged.id == "http.no_such_path"
+    return _no_such_path(context, **judged.facts) if is_missing else judged
+
+
+def _no_such_path(context: ProbeContext, **facts: Fact) -> ProbeError:
+    """Return the error, with what the server shows at its root, such as its name."""
+    key = context.usable_key
+    is_ours = key and key.is_readback_key
+    root = ""
+    with suppress(ProbeError):
+        page = context.client.request("/")
+        said = answers.words(page) if page.is_success else ""
+        root = say("at_root", said=said) if said else ""
+    paths = "" if is_ours else say("usual_paths")
+    own: dict[str, Fact] = {"root": root, "paths": paths}
+    return ProbeError("http.no_such_path", **{**facts, **own})
 
 
 def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:

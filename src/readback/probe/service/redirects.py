@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
@@ -13,7 +12,8 @@ from readback.probe.transport.context import MODELS
 from readback.probe.transport.exchanges import ProbeResponse
 
 _FILTER = re.compile(
-    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole|internet-?positi[fv]",
+    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole|internet-?positi[fv]"
+    "|zscaler|zscloud|fortiguard|goskope|umbrella",
     re.IGNORECASE,
 )
 PORTAL = re.compile(
@@ -67,7 +67,10 @@ def _found(
     beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
     # Over https, nothing between this machine and the certificate's owner can answer.
     is_open = is_moved and old.scheme == "http"
-    is_portal = PORTAL.search(beyond) or _is_private(old, new)
+    # A host on the Internet that redirects into a private network.
+    is_inward = is_ip_address(new.hostname or "") and is_local(new.hostname or "")
+    is_inward = is_inward and not is_local(old.hostname or "")
+    is_portal = PORTAL.search(beyond) or is_inward
     # A redirect to a login page often contains the address that was requested.
     passed_on = unquote(f"{new.path}?{new.query}")
     is_told = "://" in passed_on or MODELS in unquote(new.query)
@@ -85,13 +88,6 @@ def _found(
         (True, "http.redirect", ""),
     )
     return next((finding, kind) for is_seen, finding, kind in seen if is_seen)
-
-
-def _is_private(old: SplitResult, new: SplitResult) -> bool:
-    """Return whether a host on the Internet redirects into a private network."""
-    host = new.hostname or ""
-    is_private = is_ip_address(host) and ipaddress.ip_address(host).is_private
-    return is_private and not is_local(old.hostname or "")
 
 
 def _advice(old: SplitResult, new: SplitResult, shown: str) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from readback import __version__
 from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import decimal, sanitize
-from readback.probe.common.results import ProbeError
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import exchanges, opening
 from readback.probe.transport.connecting import DeadlineSocket, Route
@@ -209,26 +209,31 @@ class ProbeClient:
         except (socket.timeout, TimeoutError):
             raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):
-            raise self._failed("http.cut") from None
+            raise self._cut(response, len(body)) from None
         if len(body) > _MAX_READ_BYTES:
             self.close()
         elif response.length:
-            raise self._failed("http.cut")
+            raise self._cut(response, len(body))
         return bytes(body)
 
-    def _failed(self, finding: str) -> ProbeError:
+    def _cut(self, response: http.client.HTTPResponse, received: int) -> ProbeError:
+        left = response.length
+        count = f"{received}/{received + left}" if left else received
+        cut = say("cut_inside", status=response.status, count=count)
+        return self._failed("http.cut", cut=cut)
+
+    def _failed(self, finding: str, **facts: Fact) -> ProbeError:
         self.close()
-        return ProbeError(finding, timeout=decimal(f"{self.timeout:g}"))
+        return ProbeError(finding, timeout=decimal(f"{self.timeout:g}"), **facts)
 
 
 def _head_error(error: Exception, route: Route) -> ProbeError:
     if isinstance(error, OSError):
-        return ProbeError("http.cut")
+        return ProbeError("http.cut", cut=say("cut_before"))
     line = getattr(error, "line", "")
     if line.strip() and not _STATUS_LINE.match(line):
-        is_http2 = _HTTP2_FRAME.match(line)
-        finding = "http.only_http2" if is_http2 else "http.not_http"
-        return ProbeError(finding, port=route.port)
+        but = say("only_http2") if _HTTP2_FRAME.match(line) else ""
+        return ProbeError("http.not_http", port=route.port, but=but)
     is_first_line = isinstance(error, http.client.BadStatusLine)
     reason = say("bad_first_line") if is_first_line else sanitize(str(error))
     return ProbeError("http.malformed", reason=reason)

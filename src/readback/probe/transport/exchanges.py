@@ -252,7 +252,9 @@ def outcome_of(error: ProbeError) -> str:
     if has_tag(error.id, "late") or error.id == "http.no_connection":
         return say("no_response")
     status = error.facts.get("status")
-    return say("with_status", status=status) if status else say("a_closed_connection")
+    if status:
+        return say("with_status", status=status)
+    return f"{say('a_closed_connection')} {error.facts.get('cut', '')}".rstrip()
 
 
 def peer_address(sock: socket.socket) -> str:

@@ -85,7 +85,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 def failed(route: Route, error: OSError) -> ProbeError:
     # The other side closed the connection just after accepting it.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
-        return ProbeError("http.cut")
+        return ProbeError("http.cut", cut=say("cut_before"))
     reason = sanitize(error.strerror or str(error)) or say("no_response")
     # The numbers of TLS errors are not system error numbers.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
@@ -203,8 +203,9 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
     title = page_title(text) or short
     # The name that the proxy gives itself.
     names = [headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server")]
-    named = next(filter(None, names), "Squid" if "X-Squid-Error" in headers else "")
-    shown = sanitize(f"{status} {response.reason}")
+    squid = headers.get("X-Squid-Error", "")
+    named = next(filter(None, names), "Squid" if squid else "")
+    shown = sanitize(f"{status} {response.reason} {squid}".strip())
     said = filter(
         None, (shown, say("quoted", text=title) if title else "", sanitize(named))
     )
@@ -218,7 +219,8 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
     if is_api or status in WEB_SERVER:
         why = say("is_web_server", reason=reason)
         return ProbeError("proxy.wrong_kind", why=why, status=shown)
-    return ProbeError("proxy.cannot_connect", reason=reason, status=shown)
+    finding = "proxy.cannot_reach" if status >= 500 else "proxy.cannot_connect"
+    return ProbeError(finding, reason=reason, status=shown)
 
 
 def login_error(headers: Message, proxy: Proxy) -> ProbeError:
@@ -262,8 +264,8 @@ def open_socks_tunnel(
             left = max(0.0, deadline - time.monotonic())
             addresses = resolve_within(host, target.port, left)
         except OSError:
-            reason = say("not_resolved_here")
-            raise ProbeError("proxy.cannot_connect", reason=reason) from None
+            why = say("not_resolved_here")
+            raise ProbeError("proxies.malformed", why=why) from None
         # Prefer IPv4, which more proxies support.
         host = min(addresses, key=lambda address: ":" in address)
     peer = DeadlineSocket(sock, deadline)
@@ -287,8 +289,8 @@ def open_socks_tunnel(
     peer.sendall(b"\x05\x01\x00" + encoded + struct.pack("!H", target.port))
     _, reply, _, address_type = peer.recv_exactly(4)
     if reply:
-        words = _FAILURES.get(reply, "general failure")
-        raise ProbeError("proxy.cannot_connect", reason=words)
+        finding = "proxy.cannot_connect" if reply == 2 else "proxy.cannot_reach"
+        raise ProbeError(finding, reason=_FAILURES.get(reply, "general failure"))
     # Read and discard the address that the proxy uses.
     size = _ADDRESS_BYTES.get(address_type) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
