@@ -8,7 +8,6 @@ These processes hash passwords with less memory, because a hash would take 0.3 s
 of the cabinet checks the real cost. Tests of the start itself run `python -m readback`.
 """
 
-import ctypes
 import gc
 import multiprocessing
 import multiprocessing.util
@@ -45,7 +44,6 @@ _IMPORTED = [
     "tests.support.parse_every_head",
     "whitenoise.middleware",
 ]
-_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 _forks = multiprocessing.get_context("forkserver")
 # Choose the socket's folder now: a test may set TMPDIR to a path that is too long.
 multiprocessing.util.get_temp_dir()
@@ -185,9 +183,9 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     # End this process when the forking process ends, which it does as soon as the tests
     # end.
     from readback import logs
+    from readback.processes.child import stop_with_parent
 
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    stop_with_parent()
     surroundings.enter()
     tempfile.tempdir = None  # TMPDIR may differ from the forking process's
     _hash_quickly()

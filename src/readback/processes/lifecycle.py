@@ -7,7 +7,6 @@ a readiness check.
 """
 
 import mmap
-import os
 import time
 
 from readback.config import Config
@@ -33,7 +32,6 @@ class Lifecycle:
         self._values = memoryview(mmap.mmap(-1, cells * 8)).cast("d")
         # In Unix time.
         self.started_at = int(time.time())
-        self.manager = os.getpid()
 
     def stop(self) -> None:
         self._values[_STOPPING] = 1

@@ -77,6 +77,7 @@ class Worker(ABC):
         # Only the first worker writes log lines that concern all of them.
         self.is_first = row % server.workers == 0
         self._owns_listeners = server.owns_listeners
+        self._manager = os.getppid()
         self._serves = False
         self.stopping = asyncio.Event()
 
@@ -181,7 +182,7 @@ class Worker(ABC):
         return 0.0
 
     def _notice_stop(self) -> None:
-        if os.getppid() != self.lifecycle.manager:  # the manager has ended
+        if os.getppid() != self._manager:  # the manager has ended
             self.lifecycle.stop()
         if self.lifecycle.is_stopping:
             self.stopping.set()
