@@ -9,7 +9,6 @@ Keys are identified by their digests, because restoring a backup may change ids.
 """
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from itertools import islice
 from random import uniform
 from typing import NamedTuple
@@ -80,9 +79,13 @@ class Tally:
 
     def take(self) -> "Tally":
         """Return the counts so far as a closed tally, and start again from 0."""
-        taken = copy(self)
+        taken = Tally(self.event, self.merges)
         taken.open = False
         taken.sender = _address(self.sender)
+        taken.requests = self.requests
+        taken.at = self.at
+        taken.request_bytes = self.request_bytes
+        taken.answer_bytes = self.answer_bytes
         self.requests = self.counted = 0
         self.sender = SEVERAL_ADDRESSES if self.merges else ""
         return taken
