@@ -5,6 +5,7 @@ are absolute, because programs may not know which address the text came from.
 """
 
 import re
+from functools import cache
 from urllib.parse import urljoin
 
 from django.conf import settings
@@ -34,7 +35,9 @@ def docs_markdown(request: HttpRequest, name: str) -> HttpResponse:
         return redirect(address, permanent=True)
     if name not in {docs.INDEX, *docs.names()}:
         raise Http404
-    text, language = _markdown(name, docs.reader_language())
+    text, language = _markdown(
+        name, docs.reader_language(), settings.CONFIG.base_url, settings.CABINET_URL
+    )
     response = HttpResponse(text, _MARKDOWN, headers={"Content-Language": language})
     docs.name_alternate(response, docs.path_of(name), "text/html")
     return docs.cached(request, response)
@@ -45,7 +48,7 @@ def llms_txt(request: HttpRequest) -> HttpResponse:
     """Return the essentials for programs, in the format of llmstxt.org."""
     base_url = settings.CONFIG.base_url
     [curl] = examples.filled(base_url, docs.YOUR_KEY, ["curl.sh"])
-    index, language = _markdown(docs.INDEX, "en")
+    index, language = _markdown(docs.INDEX, "en", base_url, settings.CABINET_URL)
     context = {
         "contract": contract,
         "key_prefix": keys.PREFIX,
@@ -57,13 +60,16 @@ def llms_txt(request: HttpRequest) -> HttpResponse:
     return docs.cached(request, response)
 
 
-def _markdown(name: str, language: str) -> tuple[str, str]:
+@cache
+def _markdown(
+    name: str, language: str, base_url: str, cabinet_url: str
+) -> tuple[str, str]:
     """Return the Markdown of a page, and its language."""
     text, language = docs.source(name, language)
     title, _newline, rest = text.partition("\n")
     with override(language):
-        address = f"{_('API address')}: `{settings.CONFIG.base_url}`"
-    here = settings.CABINET_URL + docs.path_of(name, markdown=True)
+        address = f"{_('API address')}: `{base_url}`"
+    here = f"{cabinet_url}{docs.path_of(name, markdown=True)}"
     rest = _UNSEEN.sub("", rest)
     rest = _TARGET.sub(
         lambda found: urljoin(here, docs.served_at(found[0], markdown=True)), rest
