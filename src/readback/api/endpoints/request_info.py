@@ -25,6 +25,8 @@ _EXAMINED_BYTES = 1024
 # RFC 7240 §2: preferences are case-insensitive, and may have parameters.
 _EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
 ENCODED = "The body has a Content-Encoding."
+# What curl sends by default, and what browsers send.
+_FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 
 @dataclass(eq=False, slots=True)
@@ -74,8 +76,11 @@ def explain_media_type(head: Head) -> str:
     if len(types) > 1:
         return "The Content-Type header appears more than once; send it once."
     media_type = types[0].split(b";", 1)[0].strip(b" \t").lower()
-    is_json = media_type == b"application/json"
-    return "" if is_json else "The Content-Type must be application/json."
+    if media_type == b"application/json":
+        return ""
+    if media_type in _FORM_TYPES:
+        return "The Content-Type is that of a form; it must be application/json."
+    return "The Content-Type must be application/json."
 
 
 def _user_agent(head: Head) -> str:

@@ -100,3 +100,13 @@ def test_a_program_without_chat_completions_is_not_told_to_switch(
     assert "Test its key, its address and the network with curl or the probe" in detail
     # The key was not checked, so the detail must not call it right.
     assert "right" not in detail
+
+
+@pytest.mark.parametrize(
+    "media_type", [b"application/x-www-form-urlencoded", b"Multipart/Form-Data; b=1"]
+)
+def test_a_form_is_named(media_type: bytes) -> None:
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: "
+    data = head + media_type + b"\r\n\r\n"
+    detail = describe(parse(data, 100)).media_type_detail
+    assert detail.startswith("The Content-Type is that of a form")
