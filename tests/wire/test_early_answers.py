@@ -16,7 +16,7 @@ from tests.support.api import (
     compact,
     draft,
 )
-from tests.support.echo_server import NO_TUNNEL, Echo
+from tests.support.echo_server import NO_TUNNEL
 from tests.support.listener import limits, listening
 from tests.support.raw_requests import (
     GOOD,
@@ -100,22 +100,16 @@ def test_a_refused_body_that_is_cut_off_ends_the_connection(api: Api) -> None:
     assert_refused(answer, "not_found")
 
 
-class Refusing(Echo):
-    """Refuses every request before reading its body."""
-
-    def begin(self, *_: object) -> bytes:
-        return NO_TUNNEL
-
-
 @pytest.mark.parametrize("part", [b"", b"part"])
 def test_a_client_that_never_ends_a_refused_body_is_closed_to_make_room(
     part: bytes,
 ) -> None:
     one = limits(connections=1, closes_slowest=True)
     with (
-        listening(Refusing(), one, own_time=True) as listener,
+        listening(limits=one, own_time=True) as listener,
         listener.endpoint.connect() as slow,
     ):
+        listener.handler.begin = lambda *_: NO_TUNNEL  # without reading the body
         slow.send(post(b"Content-Length: 100", body=part))
         assert slow.read_answer().status == 501
         with listener.endpoint.connect() as other:
