@@ -1,6 +1,8 @@
 """An accepted chunked body is decoded as by llhttp, however its bytes are split."""
 
 from collections.abc import Iterable
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from httptools import HttpParserError, HttpRequestParser
@@ -37,32 +39,16 @@ def decoded(pieces: Iterable[bytes]) -> bytes | str | None:
     return bytes(chunks.body) if chunks.complete else None
 
 
-class Reference:
-    """Receives what llhttp decodes from the same bytes."""
-
-    def __init__(self) -> None:
-        self.body = b""
-        self.complete = False
-
-    def on_body(self, fragment: bytes) -> None:
-        self.body += fragment
-
-    def on_message_complete(self) -> None:
-        self.complete = True
-
-
 def decoded_by_llhttp(raw: bytes) -> bytes | None:
-    reference = Reference()
-    parser = HttpRequestParser(reference)
-    parser.feed_data(HEAD)
-    for byte in raw:
-        try:
-            parser.feed_data(bytes([byte]))
-        except HttpParserError:
-            return None
-        if reference.complete:
-            return reference.body
-    return None
+    """Return the body, or None if it is not complete."""
+    body, ends = bytearray(), []
+    receiver = SimpleNamespace(
+        on_body=body.extend, on_message_complete=lambda: ends.append(len(body))
+    )
+    parser = HttpRequestParser(receiver)
+    with suppress(HttpParserError):  # in what follows the body
+        parser.feed_data(HEAD + raw)
+    return bytes(body[: ends[0]]) if ends else None
 
 
 @settings(max_examples=400)
