@@ -1,7 +1,6 @@
 """A recognised head means the same as a parsed one, whatever differs in it."""
 
 import tracemalloc
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -16,19 +15,12 @@ from readback.http.recognition import MAX_PATTERNS, RecognisedHeads
 
 MAX_FIELDS = 100
 READ_FIELDS = frozenset([b"x-old"])
-Said = list[object]
-
-
-class Info(NamedTuple):
-    """A handler's description of a head."""
-
-    method: bytes
-    target: bytes
-    old: tuple[bytes, ...]
+# A handler's description of a head.
+Info = tuple[bytes, bytes, list[bytes]]
 
 
 def describe(head: Head) -> Info:
-    return Info(head.method, head.target, tuple(head.all(b"x-old")))
+    return head.method, head.target, head.all(b"x-old")
 
 
 def heads() -> RecognisedHeads[Info]:
@@ -44,18 +36,14 @@ HEAD = (
 )
 
 
-def said_by(understood: tuple[Meaning[Info], bytes, bytes, int]) -> Said:
-    meaning, *beside = understood
-    names = sorted({*Meaning.__slots__} - {"is_learned"})
-    return [*beside, *(getattr(meaning, name) for name in names)]
-
-
-def said_by_head(data: bytes, known: Heads[Info]) -> Said:
+def said_by_head(data: bytes, known: Heads[Info]) -> list[object]:
     """Return everything that a head says, or why it is refused."""
     try:
-        return said_by(known.understand(data))
+        meaning, *beside = known.understand(data)
     except Refused as refused:
-        return [*refused.args, refused.detail]
+        return [refused.code, refused.detail]
+    names = sorted({*Meaning.__slots__} - {"is_learned"})
+    return [*beside, *(getattr(meaning, name) for name in names)]
 
 
 def accept(data: bytes, known: RecognisedHeads[Info]) -> bool:
@@ -85,43 +73,22 @@ KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
 
 # Unusual lines; some of them are refused.
 ODD_LINES = [
-    b"Authorization: bearer alice",
-    b"Authorization:  Bearer alice",
-    b"Authorization: Bearer  alice",
-    b"Authorization: Bearer alice ",
-    b'Authorization: Bearer "alice"',
-    b"Authorization: Bearer alice bob",
-    b"AUTHORIZATION: Bearer alice",
-    b"AUTHORIZATION: Basic YTpi",
-    b"X-Authorization: Bearer alice",
-    b"Proxy-Authorization: Bearer alice",
-    b"Authorization: Bearer",
-    b"Authorization: Bearer ",
-    b"X: Authorization: Bearer alice",
-    b"X-Old: Bearer alice",
-    b"Authorization: Bearer a\x00b",
-    b"Authorization: Bearer a\nb",
-    b"Authorization: Bearer a\rb",
-    b"Authorization: Bearer a\x7fb",
-    b"X-Request-Id : 1",
-    b"X-Request-Id: a\x00b",
-    b"X-Request-Id: a\nb",
-    b"X-Request-Id: a\tb",
-    b" X-Request-Id: 1",
-    b"X Request-Id: 1",
-    b"X-Request-Id",
-    b"X-Forwarded-For: 192.0.2.1 ",
-    b"X-Forwarded-For:  192.0.2.1",
-    b"X-Forwarded-For: ",
-    b"X-Forwarded-For: unknown",
-    b"Host: y",
-    b"Content-Length: ",
-    b"Content-Length: 5, 5",
-    b"Content-Length: 5 ",
-    b"Content-Length: 99999999999",
-    b"Content-Length: " + b"9" * 5000,
-    b"Content-Length: " + b"0" * 20 + b"5",
-    b"Transfer-Encoding: chunked",
+    *[b"Authorization: bearer alice", b"Authorization:  Bearer alice"],
+    *[b"Authorization: Bearer  alice", b"Authorization: Bearer alice "],
+    *[b'Authorization: Bearer "alice"', b"Authorization: Bearer alice bob"],
+    *[b"AUTHORIZATION: Bearer alice", b"AUTHORIZATION: Basic YTpi"],
+    *[b"Authorization: Bearer", b"Authorization: Bearer "],
+    *[b"Authorization: Bearer a\x00b", b"Authorization: Bearer a\nb"],
+    *[b"Authorization: Bearer a\rb", b"Authorization: Bearer a\x7fb"],
+    *[b"X-Authorization: Bearer alice", b"Proxy-Authorization: Bearer alice"],
+    *[b"X: Authorization: Bearer alice", b"X-Old: Bearer alice"],
+    *[b"X-Request-Id", b"X-Request-Id : 1", b" X-Request-Id: 1", b"X Request-Id: 1"],
+    *[b"X-Request-Id: a\x00b", b"X-Request-Id: a\nb", b"X-Request-Id: a\tb"],
+    *[b"X-Forwarded-For: 192.0.2.1 ", b"X-Forwarded-For:  192.0.2.1"],
+    *[b"X-Forwarded-For: ", b"X-Forwarded-For: unknown", b"Host: y"],
+    *[b"Content-Length: ", b"Content-Length: 5, 5", b"Content-Length: 5 "],
+    *[b"Content-Length: 99999999999", b"Content-Length: " + b"9" * 5000],
+    *[b"Content-Length: " + b"0" * 20 + b"5", b"Transfer-Encoding: chunked"],
 ]
 # A head may contain none, one or several of these lines, in any order.
 VARYING = st.one_of(
@@ -133,21 +100,10 @@ VARYING = st.one_of(
     st.from_regex(rb"X-Forwarded-For: [0-9a-f.:, ]{0,20}", fullmatch=True),
     st.from_regex(rb"(?i:X-Forwarded-For): ?[a-z, ]{0,9}", fullmatch=True),
     st.sampled_from(
-        [
-            b"Content-Length: 5",
-            b"Content-Length: 70",
-            b"Content-Length: 007",
-            b"content-length:  6",
-            b"Connection: close",
-            b"Expect: 100-continue",
-            b"X-Old: 1",
-            b"Accept: */*",
-            b"X-Name: \xc3\xa4",
-            b"Cookie: a=b",
-            b"User-Agent: alice/1",
-            b"user-agent: bob/1",
-            b"USER-AGENT: bob/1",
-        ]
+        [b"Content-Length: 5", b"Content-Length: 007", b"content-length:  6"]
+        + [b"Connection: close", b"Expect: 100-continue", b"X-Old: 1", b"Cookie: a=b"]
+        + [b"User-Agent: alice/1", b"user-agent: bob/1", b"USER-AGENT: bob/1"]
+        + [b"X-Name: \xc3\xa4"]
     ),
 )
 
@@ -174,18 +130,15 @@ def test_an_odd_line_among_usual_ones_is_read_as_in_a_new_head(odd: bytes) -> No
         assert_read_alike(usual, known)
 
 
-@pytest.mark.parametrize("is_chunked_first", [True, False])
-def test_a_chunked_head_is_distinguished_from_one_with_a_length(
-    is_chunked_first: bool,
-) -> None:
-    known = heads()
+def test_a_chunked_head_is_distinguished_from_one_with_a_length() -> None:
     usual = [b"Authorization: Bearer alice", b"Content-Length: 5"]
     chunked = [usual[0], b"Transfer-Encoding: chunked"]
-    pair = [chunked, usual] if is_chunked_first else [usual, chunked]
-    for lines in [*pair, *pair]:
-        assert accept(head_with(lines), known)
-        assert_read_alike(lines, known)
-    assert known.understand(head_with(chunked))[0].chunked
+    for pair in ([chunked, usual], [usual, chunked]):
+        known = heads()
+        for lines in [*pair, *pair]:
+            assert accept(head_with(lines), known)
+            assert_read_alike(lines, known)
+        assert known.understand(head_with(chunked))[0].chunked
 
 
 def test_one_pattern_recognises_all_heads_of_a_program() -> None:
@@ -194,7 +147,7 @@ def test_one_pattern_recognises_all_heads_of_a_program() -> None:
     data = HEAD.replace(b"Content-Length: 5\r\n", lines)
     assert accept(data % (b"alice", 1, 1, 1), known)
     learned, *_ = known.understand(data % (b"alice", 1, 1, 1))
-    for number in range(3, 100):
+    for number in (3, 10, 99):
         meaning, *beside = known.understand(
             data % (b"key%d" % number, number, number, number)
         )
@@ -273,14 +226,11 @@ def test_what_must_not_be_kept_is_parsed_each_time(lines: list[bytes]) -> None:
 def test_heads_designed_to_differ_use_little_memory() -> None:
     known = heads()
     made = 8  # tracing the memory of all patterns would take too long
-    fields = 36
-    width = 1000 // fields - 10
-    many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))
+    many = [b"X-Old: %017d" % field for field in range(36)]  # a thousand bytes
     tracemalloc.start()
     try:
         for number in range(made):
-            lines = [b"User-Agent: %d" % number, many.removesuffix(b"\r\n")]
-            assert accept(head_with(lines), known)
+            assert accept(head_with([b"User-Agent: %d" % number, *many]), known)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
