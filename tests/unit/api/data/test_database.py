@@ -285,27 +285,6 @@ def test_one_outcome_that_cannot_be_written_delays_no_other(data, kind, caplog):
     assert VALUE not in caplog.text
 
 
-def test_a_batch_that_may_have_been_written_is_tried_again_unchanged(data):
-    batches = []
-
-    def record(tallies: Sequence[Tally]) -> list[Tally]:
-        batches.append(list(tallies))
-        if len(batches) == 1:
-            raise StoreError("no answer", permanent=False)
-        return []
-
-    async def work() -> None:
-        data.store.record = record
-        note(data)
-        await data.until(data.health.errors, "the batch is in doubt")
-        note(data)
-        await data.until(lambda: len(batches) == 3, "all is written")
-        first, second, third = batches
-        assert first == second != third
-
-    run(data, work)
-
-
 def test_an_unexpected_error_is_logged_once_and_counted_each_time(data, caplog):
     for _ in range(3):
         try:
