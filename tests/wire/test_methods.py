@@ -6,7 +6,6 @@ to HEAD has none (RFC 9110 §9.3.2).
 
 import pytest
 
-from tests.support.listener import limits, listening
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -74,17 +73,6 @@ def test_the_refusal_of_a_head_request_has_no_body(
     assert first.status == 200
     assert refusal.status >= 400 and refusal.body == b""
     assert refusal.header("Content-Length") != "0"
-
-
-def test_the_time_out_of_a_head_request_has_no_body() -> None:
-    with (
-        listening(limits=limits(head_seconds=1), own_time=True) as listener,
-        listener.endpoint.connect() as connection,
-    ):
-        listener.read_from(connection, b"HEAD / HTTP/1.1\r\nHost: x\r\n")
-        listener.pass_time(2)
-        assert connection.read_answer(bodiless=True).status == 408
-        assert connection.rest() == b""
 
 
 def test_a_refusal_of_empty_lines_after_a_head_request_has_a_body(
