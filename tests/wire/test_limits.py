@@ -10,7 +10,6 @@ from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_closing_refusal,
-    code_of,
     pieces_of,
     statuses,
 )
@@ -69,9 +68,3 @@ def test_a_target_longer_than_a_head_is_refused(echo: Endpoint, size: int) -> No
 
 def test_a_target_of_8000_bytes_is_read(echo: Endpoint) -> None:
     assert statuses(ask(echo, with_target(8000), GOOD)) == [200, 200]
-
-
-def test_a_malformed_line_is_reported_before_a_head_too_large(echo: Endpoint) -> None:
-    for bad_line in (b"X : y\r\n", b"X: \x00\r\n", b" fold\r\n"):
-        [answer] = ask(echo, START + bad_line + b"X: " + b"y" * 20_000)
-        assert code_of(answer) == "malformed_request"
