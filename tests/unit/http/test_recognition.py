@@ -3,8 +3,6 @@
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.support.work import Worker
 
 from readback import keys
@@ -68,9 +66,6 @@ def assert_read_alike(lines: list[bytes], known: RecognisedHeads[Info]) -> None:
         assert said_by_head(data, known) == said
 
 
-KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
-
-
 # Unusual lines; some of them are refused.
 ODD_LINES = [
     *[b"Authorization: bearer alice", b"Authorization:  Bearer alice"],
@@ -89,32 +84,12 @@ ODD_LINES = [
     *[b"Content-Length: ", b"Content-Length: 5, 5", b"Content-Length: 5 "],
     *[b"Content-Length: 99999999999", b"Content-Length: " + b"9" * 5000],
     *[b"Content-Length: " + b"0" * 20 + b"5", b"Transfer-Encoding: chunked"],
+    # Lines that are valid, but mean something else or are written in another way.
+    *[b"Content-Length: 007", b"content-length:  6", b"authorization: Bearer bob"],
+    *[b"X-Forwarded-For: ::1, 192.0.2.1", b"x-forwarded-for:a", b"X-Old: 1"],
+    *[b"Connection: close", b"Expect: 100-continue", b"X-Name: \xc3\xa4"],
+    *[b"User-Agent: alice/1", b"user-agent: bob/1", b"USER-AGENT: bob/1"],
 ]
-# A head may contain none, one or several of these lines, in any order.
-VARYING = st.one_of(
-    st.sampled_from(ODD_LINES),
-    KEYS.map(b"Authorization: Bearer %b".__mod__),
-    KEYS.map(b"authorization: Bearer %b".__mod__),
-    KEYS.map(b"X-Request-Id: %b".__mod__),
-    KEYS.map(b"traceparent:%b".__mod__),
-    st.from_regex(rb"X-Forwarded-For: [0-9a-f.:, ]{0,20}", fullmatch=True),
-    st.from_regex(rb"(?i:X-Forwarded-For): ?[a-z, ]{0,9}", fullmatch=True),
-    st.sampled_from(
-        [b"Content-Length: 5", b"Content-Length: 007", b"content-length:  6"]
-        + [b"Connection: close", b"Expect: 100-continue", b"X-Old: 1", b"Cookie: a=b"]
-        + [b"User-Agent: alice/1", b"user-agent: bob/1", b"USER-AGENT: bob/1"]
-        + [b"X-Name: \xc3\xa4"]
-    ),
-)
-
-
-@given(st.lists(st.lists(VARYING, max_size=6), min_size=2, max_size=8))
-def test_any_mixture_of_lines_is_read_as_in_a_new_head(
-    drawn: list[list[bytes]],
-) -> None:
-    known = heads()
-    for lines in [*drawn, *drawn]:
-        assert_read_alike(lines, known)
 
 
 @pytest.mark.parametrize("odd", ODD_LINES)
