@@ -61,12 +61,11 @@ def test_more_empty_lines_before_a_request_are_refused(echo: Endpoint) -> None:
         assert statuses(ask(echo, GOOD, *pieces)) == [200, 400]
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_empty_lines_between_requests_do_not_add_up(echo: Endpoint, same: bool) -> None:
+def test_empty_lines_between_requests_do_not_add_up(echo: Endpoint) -> None:
     # After the first request, its head is recognised instead of parsed.
+    others = [post_body(b"x" * number) for number in range(20)]
     with echo.connect() as connection:
-        for number in range(20):
-            raw = GOOD if same else post_body(b"x" * number)
+        for raw in (*[GOOD] * 20, *others):
             connection.send_in_segments(b"\r\n", raw)
             assert connection.read_answer().status == 200
 
@@ -120,17 +119,15 @@ def test_a_request_line_of_another_form_is_refused(echo: Endpoint, line: bytes) 
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [b"X:", b"X: ", b"X:\t \t", b"X:y", b"X: \xff\x80", b"!#$%&'*+-.^_`|~0z: 1"]
-    + [b'X: (),/:;<=>?@[\\]{}"', b"X: a\tb", b"x: 1\r\nX: 2", b"X: " + b"y" * 8000],
-    ids=lambda line: repr(line[:20]),
-)
-def test_a_field_may_contain_anything_else(echo: Endpoint, line: bytes) -> None:
-    assert statuses(ask(echo, post(line), GOOD)) == [200, 200]
+def test_a_field_may_contain_anything_else(echo: Endpoint) -> None:
+    for line in (
+        *[b"X:", b"X: ", b"X:\t \t", b"X:y", b"X: \xff\x80", b"!#$%&'*+-.^_`|~0z: 1"],
+        *[b'X: (),/:;<=>?@[\\]{}"', b"X: a\tb", b"x: 1\r\nX: 2", b"X: " + b"y" * 8000],
+    ):
+        assert statuses(ask(echo, post(line), GOOD)) == [200, 200], line
 
 
 def test_white_space_around_a_value_is_not_part_of_it(echo: Endpoint) -> None:
     # RFC 9110 §5.5; llhttp keeps the white space at the end.
-    [answer] = ask(echo, post(b"Content-Type: \t text/x \t", b"Content-Length: 0"))
+    [answer] = ask(echo, post(b"Content-Type: \t text/x \t"))
     assert answer.header("Content-Type") == "text/x"
