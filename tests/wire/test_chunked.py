@@ -1,7 +1,5 @@
 """The chunked coding (RFC 9112 §7.1): its grammar, limits and trailers."""
 
-import pytest
-
 from tests.support.api import CHAT, Api, assert_echo, assert_refused, compact, draft
 from tests.support.raw_requests import (
     GOOD,
@@ -73,13 +71,11 @@ def test_chunks_become_the_body(echo: Endpoint, chunks: bytes) -> None:
         assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
 
-@pytest.mark.parametrize("size", [1, 15, 16, 255, 65_536])
-def test_any_bytes_are_returned_from_chunks_of_any_size(
-    echo: Endpoint, size: int
-) -> None:
-    body = bytes(range(256)) * min(size, 30) + b"\r\n0\r\n\r\n" + b"\r" * 10
-    answers = ask(echo, post_chunks(chunked(body, size)), GOOD)
-    assert [answer.body for answer in answers] == [body, b"hello\n"]
+def test_any_bytes_are_returned_from_chunks_of_any_size(echo: Endpoint) -> None:
+    for size in (1, 15, 16, 255, 65_536):
+        body = bytes(range(256)) * min(size, 30) + b"\r\n0\r\n\r\n" + b"\r" * 10
+        answers = ask(echo, post_chunks(chunked(body, size)), GOOD)
+        assert [answer.body for answer in answers] == [body, b"hello\n"]
 
 
 def test_a_body_may_have_512_chunks_and_no_more(api: Api) -> None:
