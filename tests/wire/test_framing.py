@@ -73,28 +73,24 @@ def test_a_body_whose_end_is_in_doubt_is_refused(echo: Endpoint, lines: bytes) -
         assert_closing_refusal(answers, "malformed_request")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_another_coding_before_chunked_is_not_implemented(echo: Endpoint) -> None:
+    for line in (
         b"Transfer-Encoding: gzip, chunked",
         b"Transfer-Encoding: deflate, gzip,chunked",
         b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
         b"Transfer-Encoding: identity, chunked",
-    ],
-)
-def test_another_coding_before_chunked_is_not_implemented(
-    echo: Endpoint, line: bytes
-) -> None:
-    answers = ask(echo, post(line, body=TWO) + GOOD)
-    assert_closing_refusal(answers, "unsupported_transfer_coding")
-    assert statuses(answers) == [501]
+    ):
+        answers = ask(echo, post(line, body=TWO) + GOOD)
+        assert_closing_refusal(answers, "unsupported_transfer_coding")
+        assert statuses(answers) == [501]
 
 
-@pytest.mark.parametrize("method", [b"POST", b"GET", b"BREW"])
-def test_a_coding_in_http_1_0_is_refused(echo: Endpoint, method: bytes) -> None:
+def test_a_coding_in_http_1_0_is_refused(echo: Endpoint) -> None:
     # RFC 9112 §6.1: the framing of such a message is faulty.
-    raw = post_chunks(TWO).replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"POST", method, 1)
-    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
+    raw = post_chunks(TWO).replace(b"HTTP/1.1", b"HTTP/1.0")
+    for method in (b"POST", b"GET", b"BREW"):
+        answers = ask(echo, raw.replace(b"POST", method, 1) + GOOD)
+        assert_closing_refusal(answers, "malformed_request")
 
 
 def test_a_length_or_coding_may_be_written_in_several_ways(echo: Endpoint) -> None:
