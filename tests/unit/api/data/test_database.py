@@ -29,49 +29,41 @@ VALUE = "something that must not be in the log"
 
 
 class FailingStore(Store):
-    """A store that fails while `broken` or `unreachable` is set."""
+    """A store that raises `error` or, for unmatched requests, `unmatched_error`."""
 
-    broken = False
-    unreachable = False
-    refusals = 0
-    written = 0
+    error: Exception | None = None
+    unmatched_error: Exception | None = None
+    failures = written = deletions = 0
+    # How many unmatched requests each attempt to write them had.
+    unmatched: Sequence[int] = ()
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
-        if self.broken:
-            raise ZeroDivisionError(VALUE)
-        if self.unreachable:
-            self.refusals += 1
-            raise StoreError("no answer", permanent=False)
+        if self.error:
+            self.failures += 1
+            raise self.error
         return {}
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        if self.broken:
-            raise ZeroDivisionError
+        if self.error:
+            raise self.error
         self.written += sum(tally.requests for tally in tallies)
         return []
 
+    def write_unmatched(
+        self, counts: Mapping[UnmatchedEvent, int], wall: float
+    ) -> None:
+        self.unmatched = [*self.unmatched, sum(counts.values())]
+        if self.unmatched_error:
+            raise self.unmatched_error
 
-class FailingTable:
-    """The table of unmatched requests; it fails while `broken` is set."""
-
-    broken = False
-    error: Exception = StoreError("locked", permanent=False)
-    deletions = 0
-
-    def __init__(self) -> None:
-        self.attempts: list[int] = []
-        self.written = 0
-
-    def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
-        self.attempts.append(sum(counts.values()))
-        if self.broken:
-            raise self.error
-        self.written += sum(counts.values())
-
-    def delete_old(self, wall: float) -> None:
+    def delete_unmatched(self, wall: float) -> None:
         self.deletions += 1
-        if self.broken and self.attempts:  # after a failed write, deletions fail too
-            raise self.error
+        if self.unmatched_error and self.unmatched:
+            raise self.unmatched_error  # after a failed write, deletions fail too
+
+
+NO_ANSWER = StoreError("no answer", permanent=False)
+LOCKED = StoreError("locked", permanent=False)
 
 
 class DataLayer:
@@ -81,9 +73,6 @@ class DataLayer:
         sqlite3.connect(path).close()
         self.row = row = Counters(1).row(0)
         self.store = FailingStore(Config(database_url=f"sqlite:///{path}"))
-        self.table = table = FailingTable()
-        self.store.write_unmatched = table.write
-        self.store.delete_unmatched = table.delete_old
         self.health = Health(row)
         self.journal = Journal(row)
         self.unmatched = UnmatchedRequests()
@@ -156,14 +145,14 @@ def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
     answers = []
 
     async def work() -> None:
-        data.store.broken = True
+        data.store.error = ZeroDivisionError(VALUE)
         note(data)
         await data.until(data.health.errors, "the error is reported")
         data.keyring.wait(DIGEST, answers.append)
         await data.until(lambda: answers, "the waiting request is answered")
         assert (data.store.written, data.database.pending_rows) == (0, 1)
 
-        data.store.broken = False
+        data.store.error = None
         await data.until(lambda: not data.health.errors(), "the store works")
         await data.until(lambda: data.store.written, "the usage is written")
         await data.until(lambda: not data.database.pending_rows, "nothing is pending")
@@ -185,7 +174,7 @@ def test_a_write_that_fails_during_a_stop_is_tried_again(data, monkeypatch):
         begun.set()
         may_end.wait()
         monkeypatch.undo()
-        raise StoreError("locked", permanent=False)
+        raise LOCKED
 
     async def work() -> None:
         monkeypatch.setattr(data.store, "record", fail_late)
@@ -205,13 +194,13 @@ def note_unmatched(data: DataLayer, requests: int = 1) -> None:
         data.unmatched.count("192.0.2.1", "chat", "invalid_key", "No.", "curl")
 
 
-@pytest.mark.parametrize("error", [FailingTable.error, ZeroDivisionError(VALUE)])
+@pytest.mark.parametrize("error", [LOCKED, ZeroDivisionError(VALUE)])
 def test_unmatched_requests_that_cannot_be_written_are_dropped(data, error):
     answers = []
     reason = "locked" if isinstance(error, StoreError) else "ZeroDivisionError"
 
     async def work() -> None:
-        data.table.error, data.table.broken = error, True
+        data.store.unmatched_error = error
         note_unmatched(data, 5)
         note(data)
         await data.until(data.health.errors, "operators see it")
@@ -220,25 +209,27 @@ def test_unmatched_requests_that_cannot_be_written_are_dropped(data, error):
         data.keyring.wait(DIGEST, answers.append)
         await data.until(lambda: answers == [None], "a key is looked up")
 
-        data.table.broken = False
+        data.store.unmatched_error = None
         await data.until(lambda: not data.health.errors(), "the error has ended")
-        assert data.table.attempts == [5]
+        assert data.store.unmatched == [5]
         note_unmatched(data, 2)
-        await data.until(lambda: data.table.written == 2, "later ones are written")
+        await data.until(
+            lambda: data.store.unmatched == [5, 2], "later ones are written"
+        )
 
     run(data, work)
 
 
 def test_during_an_outage_unmatched_requests_are_not_written(data):
     async def work() -> None:
-        data.store.unreachable = True
+        data.store.error = NO_ANSWER
         await data.until(data.health.errors, "the error is reported")
         note_unmatched(data)
-        before = data.store.refusals
-        await data.until(lambda: data.store.refusals > before + 2, "time has passed")
-        data.store.unreachable = False
+        before = data.store.failures
+        await data.until(lambda: data.store.failures > before + 2, "time has passed")
+        data.store.error = None
         await data.until(lambda: not data.health.errors(), "the database is back")
-        assert data.table.attempts == []
+        assert not data.store.unmatched
 
     run(data, work)
 
@@ -248,7 +239,7 @@ def test_old_unmatched_requests_are_deleted_regularly(data, monkeypatch):
     data.database._next_expiry = 0.0
 
     async def work() -> None:
-        await data.until(lambda: data.table.deletions > 2, "rows are deleted")
+        await data.until(lambda: data.store.deletions > 2, "rows are deleted")
 
     run(data, work)
 
