@@ -94,8 +94,11 @@ def test_a_repeated_outcome_is_written_once_per_interval(journal, counters):
     later = pauses[AT_ONCE:]
     assert all(abs(pause - INTERVAL) <= TICK for pause in later)
     assert len(later) > 8
+    last = ticks.wall
     ticks.run(INTERVAL)
     assert requests(ticks.rows()) == 240
+    # A row is dated by its last request.
+    assert max(row.at for row in ticks.rows()) == last
 
 
 def test_an_outcome_with_short_pauses_is_written_once_per_interval(journal):
@@ -125,15 +128,6 @@ def test_a_tally_stays_open_while_its_outcome_is_repeated(journal):
     assert tally.open and journal.open(event()) is tally
     ticks.run(4 * INTERVAL)
     assert not tally.open and journal.open(event()) is not tally
-
-
-def test_a_row_is_dated_by_its_last_request(journal):
-    ticks = Ticks(journal)
-    ticks.run(60, event())
-    ticks.run(TICK, event())
-    last = ticks.wall
-    ticks.run(INTERVAL)
-    assert max(row.at for row in ticks.rows()) == last
 
 
 def test_setting_the_clock_loses_nothing(journal, counters):
