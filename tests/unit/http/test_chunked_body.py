@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from types import SimpleNamespace
 
-import pytest
 from httptools import HttpParserError, HttpRequestParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from readback.http.head import Refused
 MAX_FRAMING = 200
 MAX_BODY = 50
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-NOT_WELL_FORMED = "The chunked body is not well formed."
 
 # Every token that has a meaning, and some that have none.
 TOKENS = [
@@ -74,7 +72,8 @@ def test_it_makes_no_difference_where_the_bytes_are_cut(
     assert decoded(bytes([byte]) for byte in raw) == whole
 
 
-@pytest.mark.parametrize("byte", [b"x", b"{", b";", b" ", b"\r\n", b"\n", b"-"])
-def test_a_line_that_cannot_become_a_size_is_refused_at_once(byte: bytes) -> None:
-    assert decoded([byte]) == NOT_WELL_FORMED
-    assert decoded([b"1\r\nx\r\n" + byte]) == NOT_WELL_FORMED
+def test_a_line_that_cannot_become_a_size_is_refused_at_once() -> None:
+    for byte in (b"x", b"{", b";", b" ", b"\r\n", b"\n", b"-"):
+        for start in (b"", b"1\r\nx\r\n"):
+            reason = decoded([start + byte])
+            assert reason == "The chunked body is not well formed."
