@@ -76,7 +76,7 @@ def at_answer(
         if len(written) == number:
             act()
 
-    transport_of(connection).write = write  # type: ignore[method-assign]
+    connection._transport.write = write  # type: ignore[method-assign]
     return written
 
 
@@ -86,10 +86,4 @@ def answer_until_recognised(
     for _ in range(REPETITIONS):
         connection.data_received(raw)
         loop.run_callbacks()
-        assert transport_of(connection).response.startswith(b"HTTP/1.1 200 ")
-
-
-def transport_of(connection: Connection) -> StoringTransport:
-    transport = connection._transport
-    assert isinstance(transport, StoringTransport)
-    return transport
+        assert connection._transport.response.startswith(b"HTTP/1.1 200 ")
