@@ -133,22 +133,18 @@ def test_one_pattern_recognises_all_heads_of_a_program() -> None:
 def test_a_client_without_an_accepted_key_teaches_and_evicts_nothing() -> None:
     worker = Worker()
     heads = worker.registry.heads
-    agent = b"User-Agent: %d\r\nContent-Length"
-
-    def send(data: bytes) -> None:
-        heads.tick()
-        connection, _ = worker.connect()
-        connection.data_received(data + b"hello")
-        worker.settle()
-        connection.connection_lost(None)
-
+    accepted, stranger = (HEAD % key.encode() for key in (worker.key, keys.mint()))
+    sent = [accepted]
+    for number in range(2 * MAX_PATTERNS):
+        sent.append(stranger.replace(b"Host", b"User-Agent: %d\r\nHost" % number))
+        sent.append(stranger.replace(b"Authorization", b"X-Key-%d" % number))
     with worker.loop:
-        accepted = HEAD % worker.key.encode()
-        send(accepted)
-        for number in range(2 * MAX_PATTERNS):
-            stranger = HEAD % keys.mint().encode()
-            send(stranger.replace(b"Content-Length", agent % number))
-            send(stranger.replace(b"Authorization", b"X-Key-%d" % number))
+        for head in sent:
+            heads.tick()
+            connection, _ = worker.connect()
+            connection.data_received(head + b"hello")
+            worker.settle()
+            connection.connection_lost(None)
     assert heads._count == 1
     assert heads.understand(accepted)[0].is_learned
 
