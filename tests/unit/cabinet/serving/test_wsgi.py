@@ -101,21 +101,21 @@ def application_of(
 @pytest.mark.parametrize(
     ("status", "headers", "ending"),
     [
-        ("200 OK", {"X": "ä"}, b"\r\nX: \xe4\r\nContent-Length: 2\r\n\r\nab"),
-        ("200 OK", {"content-length": "2"}, b"\r\ncontent-length: 2\r\n\r\nab"),
-        ("204 No Content", {}, b" GMT\r\n\r\n"),
-        ("304 Not Modified", {}, b" GMT\r\n\r\n"),
+        ("200 OK", [("X", "ä")], b"X: \xe4\r\nContent-Length: 2\r\n\r\nab"),
+        ("200 OK", [("content-length", "2")], b"content-length: 2\r\n\r\nab"),
+        ("204 No Content", [], b"\r\n"),
+        ("304 Not Modified", [], b"\r\n"),
     ],
 )
 def test_an_answer_has_a_date_and_unless_it_has_no_body_one_length(
-    status: str, headers: dict[str, str], ending: bytes
+    status: str, headers: list[tuple[str, str]], ending: bytes
 ) -> None:
-    application = application_of(status, [*headers.items()], b"a", b"b")
-    [answer] = answers(application, (GET, b""))
+    [answer] = answers(application_of(status, headers, b"a", b"b"), (GET, b""))
     assert answer is not None
-    assert answer.startswith(f"HTTP/1.1 {status}\r\nDate: ".encode())
-    assert answer.endswith(ending)
-    assert answer.lower().count(b"content-length") == ending.count(b"ab")
+    status_line, date, rest = answer.split(b"\r\n", 2)
+    assert status_line == f"HTTP/1.1 {status}".encode()
+    assert date.startswith(b"Date: ")
+    assert rest == ending
 
 
 class Parts(list[bytes]):
