@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import pairwise
 from types import SimpleNamespace
 
 from httptools import HttpParserError, HttpRequestParser
@@ -20,9 +21,9 @@ TOKENS = [
     *[b"0", b"1", b"2", b"a", b"3\r\nabc\r\n", b"1\r\n\r\r\n", b"0\r\n\r\n", b"\r\n"],
     *[b"\r", b"\n", b";", b"=", b'"', b"\\", b";a", b";a=b", b';a="b"', b"X: y\r\n"],
     *[b"x", b"\0", b"\xff", b":", b"0\r\n", b"ffffffffffffffff", b"00000000", b"{"],
-    *[b"Content-Length: 1\r\n", b"transfer-encoding: chunked\r\n"],
+    *[b"Content-Length:1\r\n", b"transfer-encoding:chunked\r\n", b"X:y\r\n"],
+    *[b" ", b"\t", b" ; a = b", b' ;\ta="b c"'],
 ]
-SPACES = [b" ", b"\t", b" ; a = b", b' ;\ta="b c"']
 
 
 def decoded(pieces: Iterable[bytes]) -> bytes | str | None:
@@ -49,27 +50,20 @@ def decoded_by_llhttp(raw: bytes) -> bytes | None:
     return bytes(body[: ends[0]]) if ends else None
 
 
-@settings(max_examples=400)
-@given(st.lists(st.sampled_from(TOKENS), max_size=8).map(b"".join))
-def test_everything_that_is_accepted_is_accepted_by_llhttp(raw: bytes) -> None:
-    body = decoded([raw])
-    if isinstance(body, bytes):
-        assert decoded_by_llhttp(raw) == body
-
-
-@settings(max_examples=400)
+@settings(max_examples=800)
 @given(
-    st.lists(st.sampled_from(TOKENS + SPACES), max_size=8).map(b"".join),
-    st.lists(st.integers(0, 60), max_size=6),
+    st.lists(st.sampled_from(TOKENS), max_size=8).map(b"".join),
+    st.sets(st.integers(1, 60), max_size=6),
 )
-def test_it_makes_no_difference_where_the_bytes_are_cut(
-    raw: bytes, cuts: list[int]
+def test_a_body_is_decoded_as_by_llhttp_wherever_it_is_cut(
+    raw: bytes, cuts: set[int]
 ) -> None:
-    marks = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
-    pieces = [raw[a:b] for a, b in zip(marks, marks[1:], strict=False)]
-    whole = decoded([raw])
-    assert decoded(pieces) == whole
-    assert decoded(bytes([byte]) for byte in raw) == whole
+    body = decoded([raw])
+    assert decoded(raw[a:b] for a, b in pairwise([0, *sorted(cuts), len(raw)])) == body
+    assert decoded(bytes([byte]) for byte in raw) == body
+    # llhttp refuses white space that RFC 9112 §7.1.1 allows.
+    if isinstance(body, bytes) and not {*raw} & {*b" \t"}:
+        assert decoded_by_llhttp(raw) == body
 
 
 def test_a_line_that_cannot_become_a_size_is_refused_at_once() -> None:
