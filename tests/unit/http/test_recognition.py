@@ -72,7 +72,7 @@ ODD_LINES = [
     *[b"Authorization: Bearer  alice", b"Authorization: Bearer alice "],
     *[b'Authorization: Bearer "alice"', b"Authorization: Bearer alice bob"],
     *[b"AUTHORIZATION: Bearer alice", b"AUTHORIZATION: Basic YTpi"],
-    *[b"Authorization: Bearer", b"Authorization: Bearer "],
+    *[b"Authorization: Bearer", b"Authorization: Bearer ", b"Authorization: Bearerbob"],
     *[b"Authorization: Bearer a\x00b", b"Authorization: Bearer a\nb"],
     *[b"Authorization: Bearer a\rb", b"Authorization: Bearer a\x7fb"],
     *[b"X-Authorization: Bearer alice", b"Proxy-Authorization: Bearer alice"],
@@ -96,10 +96,11 @@ ODD_LINES = [
 def test_an_odd_line_among_usual_ones_is_read_as_in_a_new_head(odd: bytes) -> None:
     known = heads()
     usual = [b"Authorization: Bearer alice", b"X-Request-Id: 1", b"Content-Length: 5"]
+    usual.append(b"X-Forwarded-For: 192.0.2.1")
     assert accept(head_with(usual), known)
     for lines in (
         [odd, *usual],
-        *([*usual[:n], odd, *usual[n + 1 :]] for n in range(3)),
+        *([*usual[:n], odd, *usual[n + 1 :]] for n in range(4)),
     ):
         assert_read_alike(lines, known)
         assert_read_alike(usual, known)
