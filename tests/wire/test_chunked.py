@@ -1,7 +1,5 @@
 """The chunked coding (RFC 9112 §7.1): its grammar, limits and trailers."""
 
-import pytest
-
 from tests.support.api import CHAT, Api, assert_echo, assert_refused, compact, draft
 from tests.support.raw_requests import (
     GOOD,
@@ -73,13 +71,11 @@ def test_chunks_become_the_body(echo: Endpoint, chunks: bytes) -> None:
         assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
 
-@pytest.mark.parametrize("size", [1, 15, 16, 255, 65_536])
-def test_any_bytes_are_returned_from_chunks_of_any_size(
-    echo: Endpoint, size: int
-) -> None:
-    body = bytes(range(256)) * min(size, 30) + b"\r\n0\r\n\r\n" + b"\r" * 10
-    answers = ask(echo, post_chunks(chunked(body, size)), GOOD)
-    assert [answer.body for answer in answers] == [body, b"hello\n"]
+def test_any_bytes_are_returned_from_chunks_of_any_size(echo: Endpoint) -> None:
+    for size in (1, 15, 16, 255, 65_536):
+        body = bytes(range(256)) * min(size, 30) + b"\r\n0\r\n\r\n" + b"\r" * 10
+        answers = ask(echo, post_chunks(chunked(body, size)), GOOD)
+        assert [answer.body for answer in answers] == [body, b"hello\n"]
 
 
 def test_a_body_may_have_512_chunks_and_no_more(api: Api) -> None:
@@ -93,24 +89,22 @@ def test_a_body_may_have_512_chunks_and_no_more(api: Api) -> None:
     assert "512 chunks" in detail
 
 
-@pytest.mark.parametrize(
+# CVE-2024-22019 (Node.js: extensions) and CVE-2026-22815 (aiohttp: trailers).
+@each(
     "chunks",
-    [
-        b"2;" + b"a" * 1_000_000,
-        b'2;a="' + b"b" * 1_000_000,
-        (b"1;" + b"a" * 100 + b"\r\nx\r\n") * 1000,
-        b"0" * 100_000,
-        b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * 100_000,
-        b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * 513,
-        b"2\r\nab\r\n0\r\nX: " + b"y" * 1_000_000,
-    ],
-    ids=["extension", "quotes", "many extensions", "zeros", "trailers", "513 trailers"]
-    + ["a trailer"],
+    {
+        "an extension": b"2;" + b"a" * 1_000_000,
+        "quotes": b'2;a="' + b"b" * 1_000_000,
+        "many extensions": (b"1;" + b"a" * 100 + b"\r\nx\r\n") * 1000,
+        "zeros": b"0" * 100_000,
+        "trailers": b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * 100_000,
+        "513 trailers": b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * 513,
+        "a trailer": b"2\r\nab\r\n0\r\nX: " + b"y" * 1_000_000,
+    },
 )
 def test_chunk_extensions_and_trailers_are_bounded(
     echo: Endpoint, chunks: bytes
 ) -> None:
-    # CVE-2024-22019 (Node.js: extensions) and CVE-2026-22815 (aiohttp: trailers).
     with echo.connect() as connection:
         connection.send(post_chunks(chunks))
         answer = connection.read_answer()
@@ -119,18 +113,12 @@ def test_chunk_extensions_and_trailers_are_bounded(
 
 def test_a_trailer_is_not_a_header(api: Api, echo: Endpoint) -> None:
     # RFC 9110 §6.5.1. An earlier version accepted a key that followed the body.
+    media = ("Content-Type", "application/json")
+    fields = [api.host, media, ("Trailer", "Authorization")]
+    raw = request("POST", CHAT, [*fields, ("Transfer-Encoding", "chunked")])
     body = chunked(compact(draft("x"))).removesuffix(b"\r\n")
     trailer = f"Authorization: {api.bearer[1]}\r\n\r\n".encode()
-    media = ("Content-Type", "application/json")
-    coding = ("Transfer-Encoding", "chunked")
-    for announced in ([], [("Trailer", "Authorization")]):
-        raw = request("POST", CHAT, [api.host, media, coding, *announced])
-        assert_refused(api.send(raw + body + trailer), "invalid_key")
-        known = request("POST", CHAT, [*api.usual_fields, coding, *announced])
-        late = body + b"Content-Type: application/json\r\n\r\n"
-        assert_refused(api.send(known + late), "unsupported_media_type")
-        good = request("POST", CHAT, [*api.usual_fields, media, coding, *announced])
-        assert_echo(api.send(good + body + trailer), "x")
+    assert_refused(api.send(raw + body + trailer), "invalid_key")
     for field in (b"Connection: close", b"Host: y", b"Expect: 100-continue"):
         chunks = b"2\r\nab\r\n0\r\n" + field + b"\r\n\r\n"
         assert statuses(ask(echo, post_chunks(chunks) + GOOD)) == [200, 200]

@@ -10,14 +10,11 @@ from tests.support.raw_requests import (
     GOOD,
     ask,
     assert_closing_refusal,
-    code_of,
     pieces_of,
     statuses,
 )
 from tests.support.wire import Endpoint
 
-HEAD_BYTES = 16_384
-FIELDS = 100
 START = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
 
@@ -31,11 +28,17 @@ def fields(number: int) -> bytes:
     return START + b"X: y\r\n" * (number - 1) + b"\r\n"
 
 
-@pytest.mark.parametrize("piece", [1_000_000, 8192, 1000, 100])
+def with_target(size: int) -> bytes:
+    return b"GET /" + b"a" * size + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("piece", [1_000_000, 8192, 3001, 100])
 def test_a_head_of_16384_bytes_is_read(echo: Endpoint, piece: int) -> None:
-    raw = head_of(HEAD_BYTES)
-    assert len(raw) == HEAD_BYTES
-    assert statuses(ask(echo, *pieces_of(raw, piece), GOOD)) == [200, 200]
+    raw = head_of(16_384)
+    assert len(raw) == 16_384
+    # Empty lines before a head are not part of it.
+    for pieces in (pieces_of(raw, piece), pieces_of(b"\r\n" * 4 + raw, piece)):
+        assert statuses(ask(echo, *pieces, GOOD)) == [200, 200]
 
 
 @pytest.mark.parametrize("piece", [1_000_000, 16_384, 8192, 1000, 100])
@@ -50,33 +53,18 @@ def test_a_larger_head_is_refused_in_any_segments(
 
 def test_100_fields_are_accepted_and_101_are_refused(echo: Endpoint) -> None:
     # CVE-2025-67725: joining repeated fields took quadratic time.
-    assert statuses(ask(echo, fields(FIELDS) * 50)) == [200] * 50
-    assert_closing_refusal(ask(echo, fields(FIELDS + 1) + GOOD), "headers_too_large")
+    assert statuses(ask(echo, fields(100) * 50)) == [200] * 50
+    assert_closing_refusal(ask(echo, fields(101) + GOOD), "headers_too_large")
 
 
-@pytest.mark.parametrize("piece", [1_000_000, 1000])
 @pytest.mark.parametrize("size", [16_384, 20_000, 65_535, 65_536, 70_000, 500_000])
-def test_a_target_longer_than_a_head_is_refused(
-    echo: Endpoint, size: int, piece: int
-) -> None:
+def test_a_target_longer_than_a_head_is_refused(echo: Endpoint, size: int) -> None:
     # httptools before 0.8.0 truncated a target after 65535 bytes.
-    raw = b"GET /" + b"a" * size + b" HTTP/1.1\r\nHost: x\r\n\r\n"
-    answers = ask(echo, *pieces_of(raw, piece))
-    assert_closing_refusal(answers, "target_too_long")
-    assert statuses(answers) == [414]
+    for piece in (1_000_000, 1000):
+        answers = ask(echo, *pieces_of(with_target(size), piece))
+        assert_closing_refusal(answers, "target_too_long")
+        assert statuses(answers) == [414]
 
 
 def test_a_target_of_8000_bytes_is_read(echo: Endpoint) -> None:
-    raw = b"GET /" + b"a" * 8000 + b" HTTP/1.1\r\nHost: x\r\n\r\n"
-    assert statuses(ask(echo, raw, GOOD)) == [200, 200]
-
-
-def test_empty_lines_before_a_head_do_not_count(echo: Endpoint) -> None:
-    raw = b"\r\n" * 4 + head_of(HEAD_BYTES)
-    assert statuses(ask(echo, *pieces_of(raw, 3001), GOOD)) == [200, 200]
-
-
-def test_a_malformed_line_is_reported_before_a_head_too_large(echo: Endpoint) -> None:
-    for bad_line in (b"X : y\r\n", b"X: \x00\r\n", b" fold\r\n"):
-        [answer] = ask(echo, START + bad_line + b"X: " + b"y" * 20_000)
-        assert code_of(answer) == "malformed_request"
+    assert statuses(ask(echo, with_target(8000), GOOD)) == [200, 200]

@@ -45,46 +45,29 @@ def test_bytes_that_are_not_http_are_refused(
         assert connection.rest() == b""
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
-def test_a_few_empty_lines_before_a_request_are_ignored(
-    echo: Endpoint, number: int
-) -> None:
+def test_a_few_empty_lines_before_a_request_are_ignored(echo: Endpoint) -> None:
     # RFC 9112 §2.2: a server should ignore at least one empty line, because some
     # clients send one after a body.
-    raw = (b"\r\n" * number + GOOD) * 8
-    for size in (len(raw), 1, 7):
-        assert statuses(ask(echo, *pieces_of(raw, size))) == [200] * 8
+    for number in (1, 2, 4):
+        raw = (b"\r\n" * number + GOOD) * 8
+        for size in (len(raw), 1, 7):
+            assert statuses(ask(echo, *pieces_of(raw, size))) == [200] * 8
 
 
-@pytest.mark.parametrize("number", [5, 50, 5000])
-def test_more_empty_lines_before_a_request_are_refused(
-    echo: Endpoint, number: int
-) -> None:
-    raw = b"\r\n" * number + GOOD
-    for size in (len(raw), 1 if number < 5000 else 777):
-        pieces = pieces_of(raw, size)
+def test_more_empty_lines_before_a_request_are_refused(echo: Endpoint) -> None:
+    for number, size in ((5, 1), (5, 50), (50, 1), (5000, 20_000), (5000, 777)):
+        pieces = pieces_of(b"\r\n" * number + GOOD, size)
         assert_closing_refusal(ask(echo, *pieces), "malformed_request")
-        after_another = ask(echo, GOOD, *pieces)
-        assert statuses(after_another) == [200, 400]
+        assert statuses(ask(echo, GOOD, *pieces)) == [200, 400]
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_empty_lines_between_requests_do_not_add_up(echo: Endpoint, same: bool) -> None:
-    # After the first request, its head is recognised instead of parsed. However it
-    # arrives, an empty line counts only towards the limit of the request that follows
-    # it.
+def test_empty_lines_between_requests_do_not_add_up(echo: Endpoint) -> None:
+    # After the first request, its head is recognised instead of parsed.
+    others = [post_body(b"x" * number) for number in range(20)]
     with echo.connect() as connection:
-        for number in range(20):
-            raw = GOOD if same else post_body(b"x" * number)
+        for raw in (*[GOOD] * 20, *others):
             connection.send_in_segments(b"\r\n", raw)
             assert connection.read_answer().status == 200
-
-
-@pytest.mark.parametrize("before", [b"\n", b"\r", b" \r\n", b"\t\r\n", b"\r\n ", b"\0"])
-def test_anything_else_before_a_request_is_refused(
-    echo: Endpoint, before: bytes
-) -> None:
-    assert_closing_refusal(ask(echo, before + GOOD), "malformed_request")
 
 
 BAD_LINES = {
@@ -106,7 +89,12 @@ BAD_VERSIONS = (
     b"HTTP/1.x HTTP1.1 http/1.1 HTTPS/1.1 RTSP/1.0 HTTP"
 ).split()
 
-BAD_LINE_FORMS = {
+BAD_REQUEST_LINES = {
+    **{repr(version): b"GET / " + version for version in BAD_VERSIONS},
+    **{
+        f"{before!r} before it": before + b"GET / HTTP/1.1"
+        for before in (b"\n", b"\r", b" \r\n", b"\t\r\n", b"\r\n ", b"\0")
+    },
     "no version": b"GET /",
     "a method alone": b"GET",
     "two spaces first": b"GET  / HTTP/1.1",
@@ -125,31 +113,21 @@ def test_a_line_that_is_not_a_field_is_refused(echo: Endpoint, lines: bytes) -> 
         assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
-@pytest.mark.parametrize("version", BAD_VERSIONS, ids=repr)
-def test_a_version_other_than_1_0_and_1_1_is_refused(
-    echo: Endpoint, version: bytes
-) -> None:
-    raw = b"GET / " + version + b"\r\nHost: x\r\n\r\n"
-    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
-
-
-@each("line", BAD_LINE_FORMS)
+@each("line", BAD_REQUEST_LINES)
 def test_a_request_line_of_another_form_is_refused(echo: Endpoint, line: bytes) -> None:
     raw = line + b"\r\nHost: x\r\n\r\n"
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [b"X:", b"X: ", b"X:\t \t", b"X:y", b"X: \xff\x80", b"!#$%&'*+-.^_`|~0z: 1"]
-    + [b'X: (),/:;<=>?@[\\]{}"', b"X: a\tb", b"x: 1\r\nX: 2", b"X: " + b"y" * 8000],
-    ids=lambda line: repr(line[:20]),
-)
-def test_a_field_may_contain_anything_else(echo: Endpoint, line: bytes) -> None:
-    assert statuses(ask(echo, post(line), GOOD)) == [200, 200]
+def test_a_field_may_contain_anything_else(echo: Endpoint) -> None:
+    for line in (
+        *[b"X:", b"X: ", b"X:\t \t", b"X:y", b"X: \xff\x80", b"!#$%&'*+-.^_`|~0z: 1"],
+        *[b'X: (),/:;<=>?@[\\]{}"', b"X: a\tb", b"x: 1\r\nX: 2", b"X: " + b"y" * 8000],
+    ):
+        assert statuses(ask(echo, post(line), GOOD)) == [200, 200], line
 
 
 def test_white_space_around_a_value_is_not_part_of_it(echo: Endpoint) -> None:
     # RFC 9110 §5.5; llhttp keeps the white space at the end.
-    [answer] = ask(echo, post(b"Content-Type: \t text/x \t", b"Content-Length: 0"))
+    [answer] = ask(echo, post(b"Content-Type: \t text/x \t"))
     assert answer.header("Content-Type") == "text/x"

@@ -3,9 +3,10 @@
 import ssl
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.support.authority import Authority
 from tests.support.commands import free_port
@@ -21,32 +22,23 @@ BODY = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    settings = UNLIMITED | {"READBACK_TRUSTED_PROXY_COUNT": "1"}
-    with ephemeral_server(tmp_path_factory.mktemp("server"), settings) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def nginx(
-    server: Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[httpx.Client]:
-    """A client of an nginx that runs the configuration of docs/deploy.md."""
+@contextmanager
+def nginx(server: Server, folder: Path) -> Iterator[httpx.Client]:
+    """Yield a client of an nginx that runs the configuration of docs/deploy.md."""
     program = needed_program("nginx")
-    folder = tmp_path_factory.mktemp("nginx")
     authority = Authority(folder / "authority")
     certificate, port = authority.issue("127.0.0.1"), free_port()
-    api = httpx.URL(server.base_url)
-    shipped = block("upstream readback-api").replace(
-        "127.0.0.1:8000", api.netloc.decode()
-    )
-    site = shipped.replace(
-        "listen 443 ssl; server_name api.example.com;",
-        f"listen 127.0.0.1:{port} ssl; server_name _; ssl_certificate {certificate};"
-        f" ssl_certificate_key {certificate};",
-    )
-    site = site.replace("listen 80;", f"listen 127.0.0.1:{free_port()};")
+    site = block("upstream readback-api")
+    for shipped, ours in (
+        ("127.0.0.1:8000", httpx.URL(server.base_url).netloc.decode()),
+        ("listen 80;", f"listen 127.0.0.1:{free_port()};"),
+        (
+            "listen 443 ssl; server_name api.example.com;",
+            f"listen 127.0.0.1:{port} ssl; server_name _; ssl_certificate "
+            f"{certificate}; ssl_certificate_key {certificate};",
+        ),
+    ):
+        site = site.replace(shipped, ours)
     lines = [line for line in site.splitlines() if "listen 443" not in line]
     temporary = "".join(
         f"{name}_temp_path {folder};"
@@ -76,19 +68,21 @@ def answers(client: httpx.Client) -> bool:
         return False
 
 
-def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
-    server: Server, nginx: httpx.Client
-):
-    key = server.new_key()
-    headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "203.0.113.9"}
+def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(tmp_path: Path):
+    settings = UNLIMITED | {"READBACK_TRUSTED_PROXY_COUNT": "1"}
+    with (
+        ephemeral_server(tmp_path, settings) as server,
+        nginx(server, tmp_path) as client,
+    ):
+        key = server.api_key
+        headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "203.0.113.9"}
+        for _ in range(3):
+            answer = client.post("/v1/chat/completions", json=BODY, headers=headers)
+            assert answer.json()["choices"][0]["message"]["content"] == TEXT
 
-    for _ in range(3):
-        answer = nginx.post("/v1/chat/completions", json=BODY, headers=headers)
-        assert answer.json()["choices"][0]["message"]["content"] == TEXT
+        def stored() -> set[tuple[str]]:
+            return set(server.database.journal(key, "client_address"))
 
-    def stored() -> set[tuple[str]]:
-        return set(server.database.journal(key, "client_address"))
-
-    wait_until(stored, "the requests are in the journal")
-    # The address that the client claims to have is not used.
-    assert stored() == {("127.0.0.x",)}
+        wait_until(stored, "the requests are in the journal")
+        # The address that the client claims to have is not used.
+        assert stored() == {("127.0.0.x",)}

@@ -1,7 +1,6 @@
 """Pipelined requests are answered in order (RFC 9112 §9.3.2)."""
 
 import json
-import re
 import threading
 
 import pytest
@@ -76,13 +75,7 @@ def test_very_many_pipelined_requests_are_all_answered(echo: Endpoint) -> None:
     with echo.connect() as connection:
         sender = threading.Thread(target=send)
         sender.start()
-        answer = connection.read_answer()
-        rest = connection.rest()
+        received = connection.rest()
         sender.join()
-    # The other answers are the same, except for the date.
-    one = answer.head + b"\r\n\r\nhello\n"
-    assert without_date(rest) == without_date(one) * (number - 1)
-
-
-def without_date(raw: bytes) -> bytes:
-    return re.sub(rb"^Date: .*\r\n", b"", raw, flags=re.M)
+    assert received.count(b"HTTP/1.1 200 OK\r\n") == number
+    assert received.count(b"\r\n\r\nhello\n") == number

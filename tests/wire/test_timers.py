@@ -11,7 +11,7 @@ import pytest
 
 from readback.http.registry import MAX_AGE_SECONDS
 from readback.http.states import LINGER
-from tests.support.echo_server import Echo
+from tests.support.echo_server import NO_TUNNEL
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import (
     GOOD,
@@ -75,17 +75,16 @@ def test_an_unfinished_request_times_out_with_a_408(
     assert connection.rest() == b""
 
 
-@pytest.mark.parametrize(
-    ("start", "drops"),
-    [
-        (b"", [b"\r\n"]),
-        # Fewer empty lines than the number that is refused.
-        (b"", [b"\r", b"\n"]),
-        (b"GET / HTTP/1.1\r\n", [b"X: y\r\n"]),
-        (post_body(b"x" * 10_000)[:-10_000], [b"x"]),
-        (post_chunks(b""), [b"1\r\nx\r\n"]),
-    ],
-    ids=["empty lines", "halves of empty lines", "head", "body", "chunks"],
+@each(
+    "start, drops",
+    {
+        # Fewer than the number that is refused.
+        "empty lines": (b"", [b"\r\n"]),
+        "halves of empty lines": (b"", [b"\r", b"\n"]),
+        "head": (b"GET / HTTP/1.1\r\n", [b"X: y\r\n"]),
+        "body": (post_body(b"x" * 10_000)[:-10_000], [b"x"]),
+        "chunks": (post_chunks(b""), [b"1\r\nx\r\n"]),
+    },
 )
 def test_a_trickle_of_bytes_gets_no_more_time(
     listener: Listener, connection: Connection, start: bytes, drops: list[bytes]
@@ -113,19 +112,14 @@ def test_a_silent_client_is_disconnected_without_an_answer(
     assert connection.rest() == b""
 
 
-def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
-    class Refusing(Echo):
-        def begin(self, *_):
-            return self.refuse("not_found", "")
-
-    with (
-        listening(Refusing(), LIMITS, own_time=True) as listener,
-        listener.endpoint.connect() as connection,
-    ):
-        listener.read_from(connection, post_body(b"x" * 100)[:-1])
-        assert connection.read_answer().status == 404
-        listener.pass_time(1.1 * TIME_OUT)
-        assert connection.rest() == b""
+def test_the_rest_of_a_refused_body_has_a_deadline_too(
+    listener: Listener, connection: Connection
+) -> None:
+    listener.handler.begin = lambda *_: NO_TUNNEL
+    listener.read_from(connection, post_body(b"x" * 100)[:-1])
+    assert connection.read_answer().status == 501
+    listener.pass_time(1.1 * TIME_OUT)
+    assert connection.rest() == b""
 
 
 def test_an_old_connection_is_closed_by_its_next_answer(

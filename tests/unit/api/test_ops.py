@@ -25,13 +25,10 @@ def counters():
 
 
 @pytest.fixture
-def ops(counters, tmp_path):
-    """The first worker's ops listener; the worker has just reached the database."""
-    config = Config(data_dir=tmp_path)
+def ops(counters):
+    """The ops listener of the first worker, which has not reached the database yet."""
     keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    keyring.confirmed_at = time.monotonic()
-    confirm(counters, 0)
-    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), config)
+    return Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), Config())
 
 
 def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
@@ -53,6 +50,9 @@ def shown_status(ops: Ops) -> dict[str, object]:
 
 
 def test_a_replica_is_strictly_ready_if_every_worker_has_the_database(ops, counters):
+    assert status(ops, b"/readyz/strict") == b"503"
+    ops._keyring.confirmed_at = time.monotonic()
+    confirm(counters, 0)
     confirm(counters, 1)
     assert status(ops, b"/readyz/strict") == b"200"
     confirm(counters, 1, LONG_AGO)
@@ -62,21 +62,14 @@ def test_a_replica_is_strictly_ready_if_every_worker_has_the_database(ops, count
     assert status(ops, b"/readyz/strict") == b"200"
 
 
-def test_asking_for_the_status_does_not_count_as_a_check_by_a_balancer(ops):
-    assert shown_status(ops) == {"status": "ready", "errors": [], "warnings": []}
-    assert not ops._lifecycle.is_watched
-
-
-def test_the_status_says_what_does_not_work(counters):
-    health, lifecycle = Health(counters.row(0)), Lifecycle()
-    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    ops = Ops(counters, health, keyring, lifecycle, Config())
-    health.reading.failed("a reason")
-
-    assert status(ops, b"/readyz/strict") == b"503"
-    assert shown_status(ops)["status"] == "not ready"
-    assert shown_status(ops)["errors"] == [
-        "cannot read keys from the database: a reason"
-    ]
-    lifecycle.stop()
+def test_the_status_says_what_does_not_work(ops):
+    ops._health.reading.failed("a reason")
+    reason = "cannot read keys from the database: a reason"
+    shown = {"status": "not ready", "errors": [reason], "warnings": []}
+    assert shown_status(ops) == shown
+    ops._keyring.confirmed_at = time.monotonic()
+    assert shown_status(ops) == shown | {"status": "ready"}
+    ops._lifecycle.stop()
     assert shown_status(ops)["status"] == "stopping"
+    # Asking for the status does not count as a check by a balancer.
+    assert not ops._lifecycle.is_watched

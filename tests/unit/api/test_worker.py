@@ -4,7 +4,7 @@ import asyncio
 import socket
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -14,35 +14,24 @@ from readback.api.shared.limiter import Limiter
 from readback.processes.lifecycle import Lifecycle
 
 
-def new_worker() -> Any:
-    """Return a worker that has not reached the database yet."""
-    return SimpleNamespace(
-        _keyring=SimpleNamespace(is_trusted=False),
-        _health=SimpleNamespace(reading=SimpleNamespace(error="")),
-        stopping=asyncio.Event(),
-    )
-
-
-def reach_database(worker: Any) -> None:
-    worker._keyring.is_trusted = True
-
-
-def find_it_unavailable(worker: Any) -> None:
-    worker._health.reading.error = "no answer"
-
-
-def begin_to_stop(worker: Any) -> None:
-    worker.stopping.set()
-
-
-@pytest.mark.parametrize("happen", [reach_database, find_it_unavailable, begin_to_stop])
-def test_a_worker_serves_once_it_knows_whether_it_can_read_keys(happen: Any) -> None:
+@pytest.mark.parametrize("event", ["it can", "it cannot", "a stop"])
+def test_a_worker_serves_once_it_knows_whether_it_can_read_keys(event: str) -> None:
     async def start() -> None:
-        worker = new_worker()
-        task = asyncio.create_task(ApiWorker._reach_database(cast(ApiWorker, worker)))
+        keyring, reading = SimpleNamespace(is_trusted=False), SimpleNamespace(error="")
+        worker: Any = SimpleNamespace(
+            _keyring=keyring,
+            _health=SimpleNamespace(reading=reading),
+            stopping=asyncio.Event(),
+        )
+        task = asyncio.create_task(ApiWorker._reach_database(worker))
         # During the timeout, the worker checks several times.
         assert not (await asyncio.wait([task], timeout=0.3))[0]
-        happen(worker)
+        if event == "it can":
+            keyring.is_trusted = True
+        elif event == "it cannot":
+            reading.error = "no answer"
+        else:
+            worker.stopping.set()
         await task
 
     asyncio.run(start())

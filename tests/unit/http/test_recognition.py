@@ -1,34 +1,24 @@
 """A recognised head means the same as a parsed one, whatever differs in it."""
 
 import tracemalloc
-from typing import NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.support.work import Worker
 
 from readback import keys
 from readback.http import recognition
 from readback.http.head import Head, Refused
-from readback.http.meaning import Heads, Meaning
+from readback.http.meaning import Heads
 from readback.http.recognition import MAX_PATTERNS, RecognisedHeads
 
 MAX_FIELDS = 100
 READ_FIELDS = frozenset([b"x-old"])
-Said = list[object]
-
-
-class Info(NamedTuple):
-    """A handler's description of a head."""
-
-    method: bytes
-    target: bytes
-    old: tuple[bytes, ...]
+# A handler's description of a head.
+Info = tuple[bytes, bytes, list[bytes]]
 
 
 def describe(head: Head) -> Info:
-    return Info(head.method, head.target, tuple(head.all(b"x-old")))
+    return head.method, head.target, head.all(b"x-old")
 
 
 def heads() -> RecognisedHeads[Info]:
@@ -44,20 +34,14 @@ HEAD = (
 )
 
 
-def said_by(understood: tuple[Meaning[Info], bytes, bytes, int]) -> Said:
-    meaning, *beside = understood
-    said = {
-        name: value for name, value in vars(meaning).items() if name != "is_learned"
-    }
-    return [*beside, *said.values()]
-
-
-def said_by_head(data: bytes, known: Heads[Info]) -> Said:
+def said_by_head(data: bytes, known: Heads[Info]) -> list[object]:
     """Return everything that a head says, or why it is refused."""
     try:
-        return said_by(known.understand(data))
+        meaning, *beside = known.understand(data)
     except Refused as refused:
-        return [*refused.args, refused.detail]
+        return [refused.code, refused.detail]
+    said = vars(meaning) | {"is_learned": None}
+    return [*beside, *said.values()]
 
 
 def accept(data: bytes, known: RecognisedHeads[Info]) -> bool:
@@ -82,112 +66,55 @@ def assert_read_alike(lines: list[bytes], known: RecognisedHeads[Info]) -> None:
         assert said_by_head(data, known) == said
 
 
-KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
-
-
 # Unusual lines; some of them are refused.
 ODD_LINES = [
-    b"Authorization: bearer alice",
-    b"Authorization:  Bearer alice",
-    b"Authorization: Bearer  alice",
-    b"Authorization: Bearer alice ",
-    b'Authorization: Bearer "alice"',
-    b"Authorization: Bearer alice bob",
-    b"AUTHORIZATION: Bearer alice",
-    b"AUTHORIZATION: Basic YTpi",
-    b"X-Authorization: Bearer alice",
-    b"Proxy-Authorization: Bearer alice",
-    b"Authorization: Bearer",
-    b"Authorization: Bearer ",
-    b"X: Authorization: Bearer alice",
-    b"X-Old: Bearer alice",
-    b"Authorization: Bearer a\x00b",
-    b"Authorization: Bearer a\nb",
-    b"Authorization: Bearer a\rb",
-    b"Authorization: Bearer a\x7fb",
-    b"X-Request-Id : 1",
-    b"X-Request-Id: a\x00b",
-    b"X-Request-Id: a\nb",
-    b"X-Request-Id: a\tb",
-    b" X-Request-Id: 1",
-    b"X Request-Id: 1",
-    b"X-Request-Id",
-    b"X-Forwarded-For: 192.0.2.1 ",
-    b"X-Forwarded-For:  192.0.2.1",
-    b"X-Forwarded-For: ",
-    b"X-Forwarded-For: unknown",
-    b"Host: y",
-    b"Content-Length: ",
-    b"Content-Length: 5, 5",
-    b"Content-Length: 5 ",
-    b"Content-Length: 99999999999",
-    b"Content-Length: " + b"9" * 5000,
-    b"Content-Length: " + b"0" * 20 + b"5",
-    b"Transfer-Encoding: chunked",
+    *[b"Authorization: bearer alice", b"Authorization:  Bearer alice"],
+    *[b"Authorization: Bearer  alice", b"Authorization: Bearer alice "],
+    *[b'Authorization: Bearer "alice"', b"Authorization: Bearer alice bob"],
+    *[b"AUTHORIZATION: Bearer alice", b"AUTHORIZATION: Basic YTpi"],
+    *[b"Authorization: Bearer", b"Authorization: Bearer ", b"Authorization: Bearerbob"],
+    *[b"Authorization: Bearer a\x00b", b"Authorization: Bearer a\nb"],
+    *[b"Authorization: Bearer a\rb", b"Authorization: Bearer a\x7fb"],
+    *[b"X-Authorization: Bearer alice", b"Proxy-Authorization: Bearer alice"],
+    *[b"X: Authorization: Bearer alice", b"X-Old: Bearer alice"],
+    *[b"X-Request-Id", b"X-Request-Id : 1", b" X-Request-Id: 1", b"X Request-Id: 1"],
+    *[b"X-Request-Id: a\x00b", b"X-Request-Id: a\nb", b"X-Request-Id: a\tb"],
+    *[b"X-Forwarded-For: 192.0.2.1 ", b"X-Forwarded-For:  192.0.2.1"],
+    *[b"X-Forwarded-For: ", b"X-Forwarded-For: unknown", b"Host: y"],
+    *[b"Content-Length: ", b"Content-Length: 5, 5", b"Content-Length: 5 "],
+    *[b"Content-Length: 99999999999", b"Content-Length: " + b"9" * 5000],
+    *[b"Content-Length: " + b"0" * 20 + b"5", b"Transfer-Encoding: chunked"],
+    # Lines that are valid, but mean something else or are written in another way.
+    *[b"Content-Length: 007", b"content-length:  6", b"authorization: Bearer bob"],
+    *[b"X-Forwarded-For: ::1, 192.0.2.1", b"x-forwarded-for:a", b"X-Old: 1"],
+    *[b"Connection: close", b"Expect: 100-continue", b"X-Name: \xc3\xa4"],
+    *[b"User-Agent: alice/1", b"user-agent: bob/1", b"USER-AGENT: bob/1"],
 ]
-# A head may contain none, one or several of these lines, in any order.
-VARYING = st.one_of(
-    st.sampled_from(ODD_LINES),
-    KEYS.map(b"Authorization: Bearer %b".__mod__),
-    KEYS.map(b"authorization: Bearer %b".__mod__),
-    KEYS.map(b"X-Request-Id: %b".__mod__),
-    KEYS.map(b"traceparent:%b".__mod__),
-    st.from_regex(rb"X-Forwarded-For: [0-9a-f.:, ]{0,20}", fullmatch=True),
-    st.from_regex(rb"(?i:X-Forwarded-For): ?[a-z, ]{0,9}", fullmatch=True),
-    st.sampled_from(
-        [
-            b"Content-Length: 5",
-            b"Content-Length: 70",
-            b"Content-Length: 007",
-            b"content-length:  6",
-            b"Connection: close",
-            b"Expect: 100-continue",
-            b"X-Old: 1",
-            b"Accept: */*",
-            b"X-Name: \xc3\xa4",
-            b"Cookie: a=b",
-            b"User-Agent: alice/1",
-            b"user-agent: bob/1",
-            b"USER-AGENT: bob/1",
-        ]
-    ),
-)
-
-
-@given(st.lists(st.lists(VARYING, max_size=6), min_size=2, max_size=8))
-def test_any_mixture_of_lines_is_read_as_in_a_new_head(
-    drawn: list[list[bytes]],
-) -> None:
-    known = heads()
-    for lines in [*drawn, *drawn]:
-        assert_read_alike(lines, known)
 
 
 @pytest.mark.parametrize("odd", ODD_LINES)
 def test_an_odd_line_among_usual_ones_is_read_as_in_a_new_head(odd: bytes) -> None:
     known = heads()
     usual = [b"Authorization: Bearer alice", b"X-Request-Id: 1", b"Content-Length: 5"]
+    usual.append(b"X-Forwarded-For: 192.0.2.1")
     assert accept(head_with(usual), known)
     for lines in (
         [odd, *usual],
-        *([*usual[:n], odd, *usual[n + 1 :]] for n in range(3)),
+        *([*usual[:n], odd, *usual[n + 1 :]] for n in range(4)),
     ):
         assert_read_alike(lines, known)
         assert_read_alike(usual, known)
 
 
-@pytest.mark.parametrize("is_chunked_first", [True, False])
-def test_a_chunked_head_is_distinguished_from_one_with_a_length(
-    is_chunked_first: bool,
-) -> None:
-    known = heads()
+def test_a_chunked_head_is_distinguished_from_one_with_a_length() -> None:
     usual = [b"Authorization: Bearer alice", b"Content-Length: 5"]
     chunked = [usual[0], b"Transfer-Encoding: chunked"]
-    pair = [chunked, usual] if is_chunked_first else [usual, chunked]
-    for lines in [*pair, *pair]:
-        assert accept(head_with(lines), known)
-        assert_read_alike(lines, known)
-    assert known.understand(head_with(chunked))[0].chunked
+    for pair in ([chunked, usual], [usual, chunked]):
+        known = heads()
+        for lines in [*pair, *pair]:
+            assert accept(head_with(lines), known)
+            assert_read_alike(lines, known)
+        assert known.understand(head_with(chunked))[0].chunked
 
 
 def test_one_pattern_recognises_all_heads_of_a_program() -> None:
@@ -196,7 +123,7 @@ def test_one_pattern_recognises_all_heads_of_a_program() -> None:
     data = HEAD.replace(b"Content-Length: 5\r\n", lines)
     assert accept(data % (b"alice", 1, 1, 1), known)
     learned, *_ = known.understand(data % (b"alice", 1, 1, 1))
-    for number in range(3, 100):
+    for number in (3, 10, 99):
         meaning, *beside = known.understand(
             data % (b"key%d" % number, number, number, number)
         )
@@ -207,22 +134,18 @@ def test_one_pattern_recognises_all_heads_of_a_program() -> None:
 def test_a_client_without_an_accepted_key_teaches_and_evicts_nothing() -> None:
     worker = Worker()
     heads = worker.registry.heads
-    agent = b"User-Agent: %d\r\nContent-Length"
-
-    def send(data: bytes) -> None:
-        heads.tick()
-        connection, _ = worker.connect()
-        connection.data_received(data + b"hello")
-        worker.settle()
-        connection.connection_lost(None)
-
+    accepted, stranger = (HEAD % key.encode() for key in (worker.key, keys.mint()))
+    sent = [accepted]
+    for number in range(2 * MAX_PATTERNS):
+        sent.append(stranger.replace(b"Host", b"User-Agent: %d\r\nHost" % number))
+        sent.append(stranger.replace(b"Authorization", b"X-Key-%d" % number))
     with worker.loop:
-        accepted = HEAD % worker.key.encode()
-        send(accepted)
-        for number in range(2 * MAX_PATTERNS):
-            stranger = HEAD % keys.mint().encode()
-            send(stranger.replace(b"Content-Length", agent % number))
-            send(stranger.replace(b"Authorization", b"X-Key-%d" % number))
+        for head in sent:
+            heads.tick()
+            connection, _ = worker.connect()
+            connection.data_received(head + b"hello")
+            worker.settle()
+            connection.connection_lost(None)
     assert sum(map(len, heads._patterns.values())) == 1
     assert heads.understand(accepted)[0].is_learned
 
@@ -275,14 +198,11 @@ def test_what_must_not_be_kept_is_parsed_each_time(lines: list[bytes]) -> None:
 def test_heads_designed_to_differ_use_little_memory() -> None:
     known = heads()
     made = 8  # tracing the memory of all patterns would take too long
-    fields = 36
-    width = 1000 // fields - 10
-    many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))
+    many = [b"X-Old: %017d" % field for field in range(36)]  # a thousand bytes
     tracemalloc.start()
     try:
         for number in range(made):
-            lines = [b"User-Agent: %d" % number, many.removesuffix(b"\r\n")]
-            assert accept(head_with(lines), known)
+            assert accept(head_with([b"User-Agent: %d" % number, *many]), known)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

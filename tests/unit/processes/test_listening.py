@@ -16,19 +16,17 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(params=["IPv4", "IPv6", "unix"])
+HOSTS = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
+
+
+@pytest.fixture(params=[*HOSTS, socket.AF_UNIX], ids=lambda family: family.name)
 def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[socket.socket]:
-    if request.param == "unix":
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(tmp_path / "socket"))
-    else:
-        family = socket.AF_INET if request.param == "IPv4" else socket.AF_INET6
-        host = needed_address("127.0.0.1" if request.param == "IPv4" else "::1")
-        listener = socket.socket(family)
-        listener.bind((host, 0))
-    listener.listen(10)
-    listener.settimeout(PATIENCE)
-    with listener:
+    host = HOSTS.get(request.param)
+    address = (needed_address(host), 0) if host else str(tmp_path / "socket")
+    with socket.socket(request.param) as listener:
+        listener.bind(address)
+        listener.listen(10)
+        listener.settimeout(PATIENCE)
         yield listener
 
 
@@ -59,7 +57,7 @@ def test_a_queued_connection_is_accepted_and_a_new_one_is_turned_away(
             assert queued.recv(100) == b"answer"
 
 
-@pytest.mark.parametrize("listener", ["IPv4", "IPv6"], indirect=True)
+@pytest.mark.parametrize("listener", HOSTS, indirect=True, ids=HOSTS.values())
 def test_a_handshake_that_is_under_way_is_completed(listener: socket.socket) -> None:
     # The kernel waits for the first bytes before it completes the handshake.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 5)

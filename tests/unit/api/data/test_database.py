@@ -29,69 +29,50 @@ VALUE = "something that must not be in the log"
 
 
 class FailingStore(Store):
-    """A store that fails while `broken` or `unreachable` is set."""
+    """A store that raises `error` or, for unmatched requests, `unmatched_error`."""
 
-    broken = False
-    unreachable = False
-    refusals = 0
-    written = 0
-    # Set by a test: the next write sets the first event, waits for the second one, and
-    # fails.
-    fails_between: tuple[threading.Event, threading.Event] | None = None
+    error: Exception | None = None
+    unmatched_error: Exception | None = None
+    failures = written = deletions = 0
+    # How many unmatched requests each attempt to write them had.
+    unmatched: Sequence[int] = ()
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
-        if self.broken:
-            raise ZeroDivisionError(VALUE)
-        if self.unreachable:
-            self.refusals += 1
-            raise StoreError("no answer", permanent=False)
+        if self.error:
+            self.failures += 1
+            raise self.error
         return {}
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        if self.broken:
-            raise ZeroDivisionError
-        if self.fails_between:
-            (begun, may_end), self.fails_between = self.fails_between, None
-            begun.set()
-            may_end.wait()
-            raise StoreError("locked", permanent=False)
+        if self.error:
+            raise self.error
         self.written += sum(tally.requests for tally in tallies)
         return []
 
+    def write_unmatched(
+        self, counts: Mapping[UnmatchedRequest, int], wall: float
+    ) -> None:
+        self.unmatched = [*self.unmatched, sum(counts.values())]
+        if self.unmatched_error:
+            raise self.unmatched_error
 
-class FailingTable:
-    """The table of unmatched requests; it fails while `broken` is set."""
-
-    broken = False
-    error: Exception = StoreError("locked", permanent=False)
-    deletions = 0
-
-    def __init__(self) -> None:
-        self.attempts: list[int] = []
-        self.written = 0
-
-    def write(self, counts: Mapping[UnmatchedRequest, int], wall: float) -> None:
-        self.attempts.append(sum(counts.values()))
-        if self.broken:
-            raise self.error
-        self.written += sum(counts.values())
-
-    def delete_old(self, wall: float) -> None:
+    def delete_unmatched(self, wall: float) -> None:
         self.deletions += 1
-        if self.broken and self.attempts:  # after a failed write, deletions fail too
-            raise self.error
+        if self.unmatched_error and self.unmatched:
+            raise self.unmatched_error  # after a failed write, deletions fail too
+
+
+NO_ANSWER = StoreError("no answer", permanent=False)
+LOCKED = StoreError("locked", permanent=False)
 
 
 class DataLayer:
     """The database coroutine with everything that it uses."""
 
-    def __init__(self, path: Path, kind: type[FailingStore] = FailingStore) -> None:
+    def __init__(self, path: Path) -> None:
         sqlite3.connect(path).close()
         self.row = row = Counters(1).row(0)
-        self.store = kind(Config(database_url=f"sqlite:///{path}"))
-        self.table = table = FailingTable()
-        self.store.write_unmatched = table.write
-        self.store.delete_unmatched = table.delete_old
+        self.store = FailingStore(Config(database_url=f"sqlite:///{path}"))
         self.health = Health(row)
         self.journal = Journal(row)
         self.unmatched = UnmatchedRequests()
@@ -125,23 +106,20 @@ def run(data: DataLayer, work: Callable[[], object]) -> None:
     asyncio.run(main())
 
 
-def note_of(data: DataLayer, digest: bytes) -> None:
-    data.journal.open(Event(digest, "chat", 200, "", "", "")).count("", 0, 0)
+DIGEST = b"d" * 32
 
 
-def note(data: DataLayer) -> None:
-    note_of(data, b"d" * 32)
+def note(data: DataLayer, *digests: bytes) -> None:
+    for digest in digests or [DIGEST]:
+        data.journal.open(Event(digest, "chat", 200, "", "", "")).count("", 0, 0)
 
 
-def note_many(data: DataLayer) -> None:
-    for number in range(1000):
-        digest = number.to_bytes(32, "big")
-        note_of(data, digest)
+MANY = [number.to_bytes(32, "big") for number in range(1000)]
 
 
 def test_a_stop_while_many_tallies_are_closed_loses_none(data):
     async def work() -> None:
-        note_many(data)
+        note(data, *MANY)
         data.tick()
         await asyncio.sleep(0)
         assert 0 < data.database.pending_rows < 1000
@@ -152,7 +130,7 @@ def test_a_stop_while_many_tallies_are_closed_loses_none(data):
 
 def test_a_stop_while_many_tallies_are_forgotten_causes_no_error(data):
     async def work() -> None:
-        note_many(data)
+        note(data, *MANY)
         data.journal.hurry()  # so that the next pass forgets unused tallies
         data.journal.close(0.0, 1.0)
         data.tick()
@@ -167,14 +145,14 @@ def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
     answers = []
 
     async def work() -> None:
-        data.store.broken = True
+        data.store.error = ZeroDivisionError(VALUE)
         note(data)
         await data.until(data.health.errors, "the error is reported")
-        data.keyring.wait(b"d" * 32, answers.append)
+        data.keyring.wait(DIGEST, answers.append)
         await data.until(lambda: answers, "the waiting request is answered")
         assert (data.store.written, data.database.pending_rows) == (0, 1)
 
-        data.store.broken = False
+        data.store.error = None
         await data.until(lambda: not data.health.errors(), "the store works")
         await data.until(lambda: data.store.written, "the usage is written")
         await data.until(lambda: not data.database.pending_rows, "nothing is pending")
@@ -189,17 +167,21 @@ def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
     assert "recovered" in caplog.text
 
 
-def test_a_write_that_fails_during_a_stop_is_tried_again(data):
+def test_a_write_that_fails_during_a_stop_is_tried_again(data, monkeypatch):
     begun, may_end = threading.Event(), threading.Event()
 
+    def fail_late(tallies: Sequence[Tally]) -> list[Tally]:
+        begun.set()
+        may_end.wait()
+        monkeypatch.undo()
+        raise LOCKED
+
     async def work() -> None:
-        data.store.fails_between = begun, may_end
-        for _ in range(7):
-            note(data)
+        monkeypatch.setattr(data.store, "record", fail_late)
+        note(data, *MANY[:7])
         data.tick()
         await asyncio.to_thread(begun.wait)
-        for _ in range(3):
-            note(data)
+        note(data, *MANY[:3])
         # The write ends only after the stop has begun.
         asyncio.get_running_loop().call_soon(may_end.set)
 
@@ -212,121 +194,86 @@ def note_unmatched(data: DataLayer, requests: int = 1) -> None:
         data.unmatched.count("192.0.2.1", "chat", "invalid_key", "No.", "curl")
 
 
-@pytest.mark.parametrize("error", [FailingTable.error, ZeroDivisionError(VALUE)])
+@pytest.mark.parametrize("error", [LOCKED, ZeroDivisionError(VALUE)])
 def test_unmatched_requests_that_cannot_be_written_are_dropped(data, error):
     answers = []
     reason = "locked" if isinstance(error, StoreError) else "ZeroDivisionError"
 
     async def work() -> None:
-        data.table.error, data.table.broken = error, True
+        data.store.unmatched_error = error
         note_unmatched(data, 5)
         note(data)
         await data.until(data.health.errors, "operators see it")
         assert data.health.errors() == [f"cannot write unmatched requests: {reason}"]
         await data.until(lambda: data.store.written == 1, "the journal is written")
-        data.keyring.wait(b"d" * 32, answers.append)
+        data.keyring.wait(DIGEST, answers.append)
         await data.until(lambda: answers == [None], "a key is looked up")
 
-        data.table.broken = False
+        data.store.unmatched_error = None
         await data.until(lambda: not data.health.errors(), "the error has ended")
-        assert data.table.attempts == [5]
+        assert data.store.unmatched == [5]
         note_unmatched(data, 2)
-        await data.until(lambda: data.table.written == 2, "later ones are written")
+        await data.until(
+            lambda: data.store.unmatched == [5, 2], "later ones are written"
+        )
 
     run(data, work)
 
 
 def test_during_an_outage_unmatched_requests_are_not_written(data):
     async def work() -> None:
-        data.store.unreachable = True
+        data.store.error = NO_ANSWER
         await data.until(data.health.errors, "the error is reported")
         note_unmatched(data)
-        before = data.store.refusals
-        await data.until(lambda: data.store.refusals > before + 2, "time has passed")
-        data.store.unreachable = False
+        before = data.store.failures
+        await data.until(lambda: data.store.failures > before + 2, "time has passed")
+        data.store.error = None
         await data.until(lambda: not data.health.errors(), "the database is back")
-        assert data.table.attempts == []
+        assert not data.store.unmatched
 
     run(data, work)
 
 
-def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
+def test_old_unmatched_requests_are_deleted_regularly(data, monkeypatch):
     monkeypatch.setattr("readback.api.data.database.EXPIRY_SECONDS", 0.01)
-    data = DataLayer(tmp_path / "database")
+    data.database._next_expiry = 0.0
 
     async def work() -> None:
-        await data.until(lambda: data.table.deletions > 2, "rows are deleted")
+        await data.until(lambda: data.store.deletions > 2, "rows are deleted")
 
     run(data, work)
-
-
-class StoreWithPoison(FailingStore):
-    """A store that cannot write the outcomes of one key."""
-
-    error: Exception = StoreError("out of range", permanent=True)
-    poison = b"p" * 32
-    attempts = 0
-
-    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        self.attempts += 1
-        if any(tally.event.digest == self.poison for tally in tallies):
-            raise self.error
-        return super().record(tallies)
 
 
 @pytest.mark.parametrize("kind", ["permanent", "unexpected"])
-def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, caplog):
-    data = DataLayer(tmp_path / "database", StoreWithPoison)
-    if kind == "unexpected":
-        data.store.error = ZeroDivisionError(VALUE)
-    count = 500
+def test_one_outcome_that_cannot_be_written_delays_no_other(data, kind, caplog):
+    permanent = StoreError("out of range", permanent=True)
+    error = permanent if kind == "permanent" else ZeroDivisionError(VALUE)
+    attempts, write = [], data.store.record
+
+    def record(tallies: Sequence[Tally]) -> list[Tally]:
+        attempts.append(tallies)
+        if any(tally.event.digest == MANY[321] for tally in tallies):
+            raise error
+        return write(tallies)
 
     async def work() -> None:
-        for number in range(count):
-            digest = data.store.poison if number == 321 else number.to_bytes(32)
-            note_of(data, digest)
+        nonlocal error
+        data.store.record = record
+        note(data, *MANY[:500])
         data.tick()
         await wait_in_loop_until(
-            lambda: data.store.written == count - 1, "all others are written"
+            lambda: data.store.written == 499, "all others are written"
         )
         # At most one attempt for the whole batch and one for each outcome.
-        assert data.store.attempts <= 1 + count
+        assert len(attempts) <= 1 + 500
         left = 0 if kind == "permanent" else 1
         await data.until(lambda: data.database.pending_rows == left, "one is set aside")
-        data.store.error = StoreError("gone", permanent=True)
+        error = permanent
 
     run(data, work)
     assert data.row.get("journal_dropped") == 1
-    assert data.store.written == count - 1
+    assert data.store.written == 499
     assert VALUE not in caplog.text
-
-
-class StoreInDoubt(FailingStore):
-    """A store whose first COMMIT is not answered."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        self.batches: list[list[Tally]] = []
-
-    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        self.batches.append(list(tallies))
-        if len(self.batches) == 1:
-            raise StoreError("no answer", permanent=False)
-        return super().record(tallies)
-
-
-def test_a_batch_that_may_have_been_written_is_tried_again_unchanged(tmp_path):
-    data = DataLayer(tmp_path / "database", StoreInDoubt)
-
-    async def work() -> None:
-        note(data)
-        await data.until(data.health.errors, "the batch is in doubt")
-        note(data)
-        await data.until(lambda: data.store.written == 2, "all is written")
-        first, second, third = data.store.batches
-        assert first == second != third
-
-    run(data, work)
 
 
 def test_an_unexpected_error_is_logged_once_and_counted_each_time(data, caplog):
@@ -367,53 +314,44 @@ def test_a_database_that_stays_busy_is_an_error(data):
     assert not status.error
 
 
-class HangingStore(FailingStore):
-    """A store whose look-ups never return, as if the disk hung."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        self.is_hanging, self.may_go_on = threading.Event(), threading.Event()
-
-    def keys(self, digests: Sequence[bytes]) -> KeyRows:
-        self.is_hanging.set()
-        self.may_go_on.wait()
-        return {}
-
-
 def test_a_database_that_hangs_blocks_neither_the_event_loop_nor_a_stop(
-    tmp_path, caplog, monkeypatch
+    data, caplog, monkeypatch
 ):
     monkeypatch.setattr("readback.api.data.database.STOP_SECONDS", 0.2)
-    data = DataLayer(tmp_path / "database", HangingStore)
+    is_hanging, may_go_on = threading.Event(), threading.Event()
     answers = []
 
+    def hang(digests: Sequence[bytes]) -> KeyRows:
+        is_hanging.set()
+        may_go_on.wait()
+        return {}
+
     async def work() -> None:
+        data.store.keys = hang
         note(data)
         data.tick()
-        await wait_in_loop_until(data.store.is_hanging.is_set, "it hangs")
+        await wait_in_loop_until(is_hanging.is_set, "it hangs")
         data.health.reading.failed("no answer for 5 seconds")
-        data.keyring.wait(b"d" * 32, answers.append)
+        data.keyring.wait(DIGEST, answers.append)
         await wait_in_loop_until(lambda: answers, "a request is answered")
 
     try:
         run(data, work)
     finally:
-        data.store.may_go_on.set()
+        may_go_on.set()
     assert answers == [UNAVAILABLE]
     assert "before the usage of 1 requests was written" in caplog.text
 
 
-class FullDisk(FailingStore):
-    def free_disk_bytes(self) -> int:
+def test_free_disk_space_is_measured_in_the_database_thread(data):
+    """A disk that hangs must not stop the event loop when metrics are scraped."""
+
+    def measure() -> int:
         assert threading.current_thread() is not threading.main_thread()
         return 7
 
-
-def test_free_disk_space_is_measured_in_the_database_thread(tmp_path):
-    """A disk that hangs must not stop the event loop when metrics are scraped."""
-    data = DataLayer(tmp_path / "database", FullDisk)
-
     async def work() -> None:
+        data.store.free_disk_bytes = measure
         data.tick()
         await wait_in_loop_until(
             lambda: data.row.get("database_disk_free") == 7, "it is measured"

@@ -32,9 +32,7 @@ def test_one_address_leaves_room_for_others():
 
 
 def test_nothing_is_counted_without_an_address_or_without_capacity():
-    for requests, address in (
-        (UnmatchedRequests(), ""),
-        (UnmatchedRequests(0), "192.0.2.1"),
-    ):
+    off = UnmatchedRequests(0)
+    for requests, address in ((UnmatchedRequests(), ""), (off, "192.0.2.1")):
         count(requests, address)
         assert requests.fetch() == {}

@@ -95,17 +95,11 @@ def test_the_mistake_is_named(value: str | bytes, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, shown",
-    [
-        (b"x-api-key", "X-Api-Key"),
-        (b"api-key", "Api-Key"),
-        (b"x-goog-api-key", "X-Goog-Api-Key"),
-        (b"proxy-authorization", "Proxy-Authorization"),
-    ],
+    "name", ["X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Proxy-Authorization"]
 )
-def test_a_key_in_another_header_is_named(name: bytes, shown: str) -> None:
-    advice = f"The key in {shown} is not read. {SEND_KEY}"
-    other = (name, KEY.encode())
+def test_a_key_in_another_header_is_named(name: str) -> None:
+    advice = f"The key in {name} is not read. {SEND_KEY}"
+    other = (name.lower().encode(), KEY.encode())
     assert detail_for([other]) == f"The Authorization header is missing. {advice}"
     # If there is an Authorization header, that is the one to correct.
     for key, detail in ((b"dummy", PLACEHOLDER), (KEY.encode(), "")):

@@ -12,7 +12,6 @@ from tests.unit.test_programs import DEFAULT
 
 from readback import differences, programs
 from readback.api.endpoints.refusal import Explanation, examine, explain
-from readback.contract import MAX_TOKENS
 
 MODEL = "vendor-cabinet-preview-echo"
 
@@ -23,14 +22,13 @@ def explanation_of(body: Any, user_agent: str = "") -> Explanation:
     return explain(findings, user_agent)
 
 
+SYSTEM, USER, ASSISTANT = (
+    {"role": role, "content": "zyzzyva-47"} for role in ("system", "user", "assistant")
+)
+
+
 def body(**members: Any) -> dict[str, Any]:
-    message = {"role": "user", "content": "zyzzyva-47"}
-    return {"model": MODEL, "messages": [message], **members}
-
-
-SYSTEM = {"role": "system", "content": "zyzzyva-47"}
-USER = {"role": "user", "content": "zyzzyva-47"}
-ASSISTANT = {"role": "assistant", "content": "zyzzyva-47"}
+    return {"model": MODEL, "messages": [USER], **members}
 
 
 def test_every_difference_is_named_in_the_order_of_the_contract():
@@ -43,17 +41,15 @@ def test_every_difference_is_named_in_the_order_of_the_contract():
         "The fields temperature and top_p are not accepted: the body may only contain "
         "model, messages, stream and max_tokens. Also: messages must be an array of "
         "exactly 1 message, got 2 (a system prompt is not accepted); stream must be "
-        "false or "
-        f"omitted, got true; max_tokens must be the integer {MAX_TOKENS} or omitted, "
-        "got 16. "
-        "Remove the system prompt. Turn off streaming. Set max_tokens to 2000, or "
-        f"leave it unset. Do not send temperature. Do not send top_p. {DEFAULT}",
+        "false or omitted, got true; max_tokens must be the integer 2000 or omitted, "
+        "got 16. Remove the system prompt. Turn off streaming. Set max_tokens to 2000, "
+        f"or leave it unset. Do not send temperature. Do not send top_p. {DEFAULT}",
         "messages.system stream max_tokens temperature top_p",
     )
 
 
 def with_role(role: object) -> dict[str, Any]:
-    return body(messages=[{"role": role, "content": "zyzzyva-47"}])
+    return body(messages=[USER | {"role": role}])
 
 
 @pytest.mark.parametrize(
@@ -71,11 +67,7 @@ def with_role(role: object) -> dict[str, Any]:
         (body(stream=True), "got true", "Turn off streaming."),
         (body(max_tokens="2000"), 'got the string "2000"', "Set max_tokens to 2000"),
         (body(messages={"role": "user"}), "got an object", "an array of exactly one"),
-        (
-            body(messages=[{"role": "user", "content": None}]),
-            "got null",
-            "Send the content as one string.",
-        ),
+        (body(messages=[USER | {"content": None}]), "got null", "as one string."),
     ],
 )
 def test_the_detail_says_what_is_almost_right_and_the_hint_fits(
@@ -128,13 +120,11 @@ def test_a_long_list_ends_with_the_number_of_omitted_names():
 
 def test_what_does_not_fit_into_a_header_is_counted():
     unknown = {f"{'x' * 36}_{number:03}": 1 for number in range(40)}
-    message = {**unknown, "role": "system", "content": []}
-    messages = [SYSTEM, {"role": "assistant"}, message]
+    messages = [SYSTEM, {"role": "assistant"}, SYSTEM | unknown | {"content": []}]
     wrong = {"stream": "x", "max_tokens": 10**18, "model": "m" * 40, "tools": []}
+    sent = body(**unknown, **wrong, messages=messages)
 
-    found = explanation_of(
-        body(**unknown, **wrong, messages=messages), "OpenAI/Python 2"
-    )
+    found = explanation_of(sent, "OpenAI/Python 2")
 
     assert " Also: 7 more. " in found.detail and " more. Your program" in found.detail
     assert len(found.detail) <= 1000
@@ -152,12 +142,9 @@ def test_the_hint_is_for_the_program_that_sent_the_request():
     curl = explanation_of(body(temperature=1), "curl/8.5.0").detail
     alone = explanation_of(body(stream=True), "pydantic-ai/2.66.0").detail
 
-    assert "LlamaIndex" not in curl
     assert curl.endswith(f"Do not send temperature. {DEFAULT}")
     switch = programs.recognise("pydantic-ai/2.66.0").switch("stream")
-    assert alone == (
-        f"stream must be false or omitted; got true. pydantic-ai: {switch}."
-    )
+    assert alone == f"stream must be false or omitted; got true. pydantic-ai: {switch}."
 
 
 @pytest.mark.parametrize("agent", ["x", "OpenAI/Python 3", "pydantic-ai/2", "Zed/1"])

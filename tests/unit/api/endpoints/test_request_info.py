@@ -80,26 +80,19 @@ def test_a_path_that_no_program_requests_by_mistake_has_no_hint() -> None:
     assert not_found_detail(b"GET /favicon.ico", b"Agents/Python 0.24.0") == plain
 
 
-@pytest.mark.parametrize(
-    "path, user_agent, program",
-    [
-        (b"/v1/responses", b"codex_cli_rs/0.166.0 (Debian 12.0.0; aarch64)", "Codex"),
-        (b"/v1/messages?beta=true", b"claude-cli/2.1.197 (external, cli)",
-         "Claude Code"),
-        (b"/v1/v1beta/models/x:streamGenerateContent?alt=sse", b"GeminiCLI/0.9.0/x",
-         "Gemini CLI"),
-    ],
-)  # fmt: skip
-def test_a_program_without_chat_completions_is_not_told_to_switch(
-    path: bytes, user_agent: bytes, program: str
-) -> None:
-    detail = not_found_detail(b"POST " + path, user_agent)
+def test_a_program_without_chat_completions_is_not_told_to_switch() -> None:
+    for program, (path, user_agent) in {
+        "Codex": (b"/v1/responses", b"codex_cli_rs/0.166.0 (Debian 12.0.0; aarch64)"),
+        "Claude Code": (b"/v1/messages?beta=true", b"claude-cli/2.1.197 (external)"),
+        "Gemini CLI": (b"/v1/v1beta/models/x:countTokens?alt=sse", b"GeminiCLI/0.9/x"),
+    }.items():
+        detail = not_found_detail(b"POST " + path, user_agent)
 
-    assert "switch it" not in detail and "choose an" not in detail
-    assert f"{program} cannot be made to comply" in detail
-    assert "Test its key, its address and the network with curl or the probe" in detail
-    # The key was not checked, so the detail must not call it right.
-    assert "right" not in detail
+        assert "switch it" not in detail and "choose an" not in detail
+        assert f"{program} cannot be made to comply" in detail
+        assert "Test its key, its address and the network with curl or" in detail
+        # The key was not checked, so the detail must not call it right.
+        assert "right" not in detail
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 import math
 import time
+from itertools import pairwise
+from random import Random
+from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.support.memory import reachable_from
 
 from readback.api.shared import limiter as limiter_module
@@ -57,16 +58,12 @@ def test_many_keys_use_no_more_memory_than_the_slots():
     assert len(kept) < 1024  # not one object per key
 
 
-def test_no_key_takes_the_slot_of_another_while_one_is_empty():
-    limiter = Limiter(rate=1, burst=10, slots=8)
-    assert len({limiter.slot(b"%d" % number) for number in range(8)}) == 8
-
-
 @pytest.mark.parametrize("rate", [0, 1])
 def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     limiter = Limiter(rate, burst=10, slots=8)
     now = time.monotonic()
     slots = [limiter.slot(b"%d" % number) for number in range(8)]
+    assert len(set(slots)) == 8  # none was replaced while others were empty
     limiter.number(slots[1], now + 50)
     for number in (0, 1, 2, 4, 5, 6, 7, 3, 0):
         limiter.admit(slots[number], now + 100 + 10 * number)
@@ -79,17 +76,12 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     assert [limiter.admit(slots[1], now) for _ in range(10)] == [True] * 10
 
 
-class Clock:
-    """The wall clock, which a test sets."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, wall: float = START) -> None:
-        self.wall = wall
-        monkeypatch.setattr(limiter_module, "time", lambda: self.wall)
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    return Clock(monkeypatch)
+    """The wall clock, which a test sets."""
+    clock = SimpleNamespace(wall=START)
+    monkeypatch.setattr(limiter_module, "time", lambda: clock.wall)
+    return clock
 
 
 def numbers(limiter: Limiter, times: int, key: bytes = ALICE) -> list[int]:
@@ -97,24 +89,18 @@ def numbers(limiter: Limiter, times: int, key: bytes = ALICE) -> list[int]:
     return [limiter.number(slot, NOW) for _ in range(times)]
 
 
-def test_a_burst_runs_ahead_of_the_clock_and_the_clock_catches_up(clock):
+def test_created_runs_ahead_of_the_clock_by_an_hour_until_it_catches_up(clock):
+    clock.wall = 0.0  # not set yet
     limiter = Limiter(0, 1)
+    assert numbers(limiter, 1) == [EARLIEST_CREATED]
+    clock.wall = START
     assert numbers(limiter, 1500) == list(range(START, START + 1500))
     clock.wall += 1000
     assert numbers(limiter, 2) == [START + 1500, START + 1501]
     clock.wall += 1000.9
-    assert numbers(limiter, 1) == [START + 2000]
-
-
-def test_created_starts_again_from_the_present_when_it_is_an_hour_ahead(clock):
-    limiter = Limiter(0, 1)
-    given = numbers(limiter, HOUR + 3)
-    assert given[-3:] == [START + HOUR, START, START + 1]
-
-
-def test_a_clock_that_has_not_been_set_does_not_shorten_created(clock):
-    clock.wall = 0.0
-    assert numbers(Limiter(0, 1), 1) == [EARLIEST_CREATED]
+    now = START + 2000
+    ahead = list(range(now, now + HOUR + 1))
+    assert numbers(limiter, HOUR + 3) == [*ahead, now, now + 1]
 
 
 def test_only_a_new_slot_continues_after_the_stored_created(clock):
@@ -127,27 +113,17 @@ def test_only_a_new_slot_continues_after_the_stored_created(clock):
     assert numbers(limiter, 2, BOB) == [START, START + 1]
 
 
-# A minute instead of an hour, so that many examples take little time.
-LEAD = 60
-CHANGES = st.one_of(
-    st.integers(-5, 5),
-    st.integers(-LEAD - 5, LEAD + 5),
-    st.integers(-10 * LEAD, 10 * LEAD),
-)
-ANSWERS = st.one_of(st.integers(1, 5), st.integers(LEAD - 5, LEAD + 5))
-
-
-@settings(max_examples=200)
-@given(steps=st.lists(st.tuples(CHANGES, ANSWERS), max_size=8))
-def test_however_the_clock_is_set_each_created_differs_from_the_one_before(steps):
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(limiter_module, "CREATED_LEAD_SECONDS", LEAD)
-        clock, limiter = Clock(monkeypatch), Limiter(0, 1)
-        last = 0
-        for change, answers in steps:
-            clock.wall += change
-            given = numbers(limiter, answers)
-            pairs = zip([last, *given], given, strict=False)
-            assert all(a != b for a, b in pairs)
-            assert clock.wall <= min(given) and max(given) <= clock.wall + LEAD
-            last = given[-1]
+def test_however_the_clock_is_set_each_created_differs_from_the_one_before(
+    clock, monkeypatch
+):
+    # A minute instead of an hour, so that many examples take little time.
+    lead = 60
+    monkeypatch.setattr(limiter_module, "CREATED_LEAD_SECONDS", lead)
+    limiter, chance, last = Limiter(0, 1), Random(47), 0
+    for _ in range(1000):
+        most = chance.choice((5, lead + 5, 10 * lead))
+        clock.wall += chance.randint(-most, most)
+        given = numbers(limiter, chance.choice((1, 5, lead - 1, lead, lead + 1)))
+        assert all(a != b for a, b in pairwise([last, *given]))
+        assert clock.wall <= min(given) and max(given) <= clock.wall + lead
+        last = given[-1]

@@ -7,10 +7,9 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import chain
+from itertools import chain, islice
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -21,41 +20,37 @@ ALICE, BOB = b"alice", b"bob"
 NOW = 1e6  # always the same, so no bucket is refilled
 BURST = 500
 _forks = get_context("fork")
+Run = Callable[..., None]
 
 
 @pytest.fixture(scope="module")
-def new_process() -> Iterator[ProcessPoolExecutor]:
+def run() -> Iterator[Run]:
+    """Run a scenario in a new process; raise what it raises."""
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
-        yield pool
+        yield lambda scenario, *arguments: pool.submit(scenario, *arguments).result()
 
 
-class Worker:
+class Worker(_forks.Process):
     """A forked process that runs one function."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
         self._work = work
-        self._results, there = _forks.Pipe(duplex=False)
-        self.process = _forks.Process(target=self._run, args=(there,), daemon=True)
-        self.process.start()
-        there.close()
+        self._results, self._there = _forks.Pipe(duplex=False)
+        self.start()
+        self._there.close()
 
-    def _run(self, there: Connection) -> None:
-        there.send(self._work())
+    def run(self) -> None:
+        self._there.send(self._work())
 
     def result(self) -> Any:
         result = self._results.recv()
-        self.process.join()
+        self.join()
         return result
 
     def status(self) -> int:
         """Wait until the process is stopped or has ended; return its status."""
-        return os.waitpid(self.process.pid, os.WUNTRACED)[1]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
+        return os.waitpid(self.pid, os.WUNTRACED)[1]
 
 
 class Signalling:
@@ -83,16 +78,10 @@ def patient_limiter(burst: int = BURST) -> Limiter:
     return Limiter(1, burst)
 
 
-def use(limiter: Limiter, requests: int) -> list[int]:
-    """Send this many requests; return the values of `created`."""
+def use(limiter: Limiter, requests: int | None = None) -> list[int]:
+    """Send this many requests, or use up the rate; return the values of `created`."""
     slot = limiter.slot(ALICE)
-    return [limiter.number(slot, NOW) for _ in range(requests)]
-
-
-def use_up(limiter: Limiter) -> list[int]:
-    """Use up the rate; return the values of `created`."""
-    slot = limiter.slot(ALICE)
-    return list(iter(lambda: limiter.number(slot, NOW), 0))
+    return list(islice(iter(lambda: limiter.number(slot, NOW), 0), requests))
 
 
 def eight_workers(burst: int) -> None:
@@ -100,7 +89,7 @@ def eight_workers(burst: int) -> None:
 
     def work() -> list[int]:
         gate.wait()
-        return use_up(limiter)
+        return use(limiter)
 
     workers = [Worker(work) for _ in range(8)]
     given = sorted(chain.from_iterable(worker.result() for worker in workers))
@@ -112,9 +101,9 @@ def eight_workers(burst: int) -> None:
     "burst", [10_000, pytest.param(1_000_000, marks=pytest.mark.long)]
 )
 def test_eight_workers_share_one_rate_and_number_their_answers_in_a_row(
-    new_process: ProcessPoolExecutor, burst: int
+    run: Run, burst: int
 ) -> None:
-    new_process.submit(eight_workers, burst).result()
+    run(eight_workers, burst)
 
 
 def eight_workers_learn_new_keys() -> None:
@@ -131,10 +120,8 @@ def eight_workers_learn_new_keys() -> None:
     assert len(set(first.values())) == len(keys)
 
 
-def test_workers_that_learn_of_keys_at_once_agree_on_a_slot_for_each(
-    new_process: ProcessPoolExecutor,
-) -> None:
-    new_process.submit(eight_workers_learn_new_keys).result()
+def test_workers_that_learn_of_keys_at_once_agree_on_a_slot_for_each(run: Run) -> None:
+    run(eight_workers_learn_new_keys)
 
 
 ACTIONS: dict[str, Callable[[Limiter], Any]] = {
@@ -178,10 +165,10 @@ def all_actions(limiter: Limiter) -> None:
 def killed_inside(action: str) -> None:
     limiter = patient_limiter()
     before = use(limiter, 3)
-    with interrupted(limiter, action, signal.SIGKILL) as killed:
-        assert os.WTERMSIG(killed.status()) == signal.SIGKILL
+    killed = interrupted(limiter, action, signal.SIGKILL)
+    assert os.WTERMSIG(killed.status()) == signal.SIGKILL
     clock = TriesClock()
-    given = Worker(lambda: use_up(limiter)).result()
+    given = Worker(lambda: use(limiter)).result()
     all_actions(limiter)
     assert clock.tries == 0
     # The killed worker wrote nothing, so at most its own request is lost.
@@ -192,28 +179,29 @@ def killed_inside(action: str) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_worker_killed_while_it_holds_a_lock_delays_no_one(
-    new_process: ProcessPoolExecutor, action: str
+    run: Run, action: str
 ) -> None:
-    new_process.submit(killed_inside, action).result()
+    run(killed_inside, action)
 
 
 def stopped_inside(action: str) -> None:
     limiter = Limiter(1, BURST)
     limiter_module.CREATED_LEAD_SECONDS = 1 << 40
     before = use(limiter, 3)
-    with interrupted(limiter, action, signal.SIGSTOP) as stopped:
-        assert os.WIFSTOPPED(stopped.status())
-        clock = TriesClock()
+    stopped = interrupted(limiter, action, signal.SIGSTOP)
+    assert os.WIFSTOPPED(stopped.status())
+    clock = TriesClock()
+    try:
         meanwhile = use(limiter, 40)
         all_actions(limiter)
-        # Only one request waited, for no longer than allowed.
-        assert 1 <= clock.tries <= 1000 * LOCK_SECONDS + 1
-        assert meanwhile == list(range(before[-1] + 1, before[-1] + 41))
-
-        os.kill(stopped.process.pid, signal.SIGCONT)
-        result = stopped.result()
+    finally:
+        os.kill(stopped.pid, signal.SIGCONT)
+    result = stopped.result()
+    # Only one request waited, for no longer than allowed.
+    assert 1 <= clock.tries <= 1000 * LOCK_SECONDS + 1
+    assert meanwhile == list(range(before[-1] + 1, before[-1] + 41))
     clock.tries = 0
-    after = use_up(limiter)
+    after = use(limiter)
     limiter.slot(b"carol")
     assert clock.tries == 0 and not limiter._locks._stuck
     # Once resumed, the worker wrote what it was about to write when it was stopped.
@@ -224,16 +212,10 @@ def stopped_inside(action: str) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_worker_stopped_while_it_holds_a_lock_sets_its_slot_back_at_most_once(
-    new_process: ProcessPoolExecutor, action: str
+    run: Run, action: str
 ) -> None:
     """The others wait once, for a bounded time, and then go on without the lock."""
-    new_process.submit(stopped_inside, action).result()
-
-
-def test_without_memfd_the_locks_are_in_a_file_without_a_name(
-    new_process: ProcessPoolExecutor,
-) -> None:
-    new_process.submit(locked_in_a_file).result()
+    run(stopped_inside, action)
 
 
 def locked_in_a_file() -> None:
@@ -242,3 +224,7 @@ def locked_in_a_file() -> None:
     killed_inside("number")
     limiter = Limiter(1, 1)
     assert os.fstat(limiter._locks._file).st_nlink == 0
+
+
+def test_without_memfd_the_locks_are_in_a_file_without_a_name(run: Run) -> None:
+    run(locked_in_a_file)

@@ -1,6 +1,6 @@
 """When a provider's configuration is read, and when a cached one is used."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.support.bad_oidc_providers import DISCOVERY, bad_provider, silent
@@ -33,14 +33,10 @@ def test_while_a_configuration_is_read_again_the_previous_one_is_used(monkeypatc
     with bad_provider() as provider:
         document = configuration(provider.issuer)
         provider.answers[DISCOVERY] = silent
-        reading = threading.Thread(target=_read_in_vain, args=(provider.issuer,))
-        reading.start()
-        wait_until(lambda: provider.requests[DISCOVERY] == 2, "it is read again")
-        assert configuration(provider.issuer) == document
-        provider.stopped.set()
-        reading.join()
-
-
-def _read_in_vain(issuer: str) -> None:
-    with pytest.raises(ProviderError):
-        configuration(issuer)
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(configuration, provider.issuer)
+            wait_until(lambda: provider.requests[DISCOVERY] == 2, "it is read again")
+            assert configuration(provider.issuer) == document
+            provider.stopped.set()
+            with pytest.raises(ProviderError):
+                reading.result()

@@ -14,19 +14,14 @@ def counted(bar: chart.Bar) -> dict[str, int]:
 
 
 def test_the_current_hour_is_the_last_bar_and_the_first_is_23_hours_older():
-    oldest = HOUR - timedelta(hours=23)
-    drawn = chart.last_day([(HOUR, "", 3), (oldest, "", 5)], NOW)
+    oldest, too_old = (HOUR - timedelta(hours=hours) for hours in (23, 24))
+    drawn = chart.last_day([(HOUR, "", 3), (oldest, "", 5), (too_old, "", 7)], NOW)
 
     assert len(drawn.bars) == 24
     assert counted(drawn.bars[-1]) == {"accepted": 3}
     assert counted(drawn.bars[0]) == {"accepted": 5}
     assert drawn.bars[0].start == oldest
-
-
-def test_requests_older_than_the_chart_are_not_counted():
-    drawn = chart.last_day([(HOUR - timedelta(hours=24), "", 7)], NOW)
-
-    assert (drawn.accepted, drawn.refused) == (0, 0)
+    assert (drawn.accepted, drawn.refused) == (8, 0)
 
 
 def test_a_month_has_thirty_utc_days_and_ends_today():
@@ -65,15 +60,11 @@ def test_a_rehearsed_failure_is_neither_accepted_nor_refused():
     assert counted(drawn.bars[-1]) == {"refused": 1, "rehearsed": 2}
 
 
-def test_bars_are_side_by_side_inside_the_chart():
-    bars = chart.last_month([], NOW).bars
+def test_empty_bars_are_side_by_side_inside_the_chart():
+    drawn = chart.last_month([], NOW)
+    bars = drawn.bars
 
     assert all(left.x + left.width < right.x for left, right in pairwise(bars))
     assert bars[-1].x + bars[-1].width <= chart.WIDTH
-
-
-def test_without_requests_nothing_is_drawn():
-    drawn = chart.last_day([], NOW)
-
     assert (drawn.accepted, drawn.refused, drawn.top) == (0, 0, 0)
-    assert not any(bar.parts for bar in drawn.bars)
+    assert not any(bar.parts for bar in bars)

@@ -13,11 +13,8 @@ def archive() -> ZipFile:
     return ZipFile(io.BytesIO(probe_file.content()))
 
 
-def test_two_builds_are_identical() -> None:
+def test_the_file_is_small_and_two_builds_are_identical() -> None:
     assert probe_file.content.__wrapped__() == probe_file.content()
-
-
-def test_the_file_is_small() -> None:
     assert len(probe_file.content()) < 2_000_000
 
 
@@ -41,16 +38,5 @@ def test_the_file_contains_the_probe_its_packages_and_nothing_else(
     endings = {name.rpartition(".")[2] for name in names if "licences" not in name}
     assert endings == {"py", "pem", "txt"}
     assert not [name for name in names if "/tests/" in name]
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("readback-api", "Apache License"),
-        ("certifi", "Mozilla Public License"),
-    ],
-)
-def test_the_file_contains_every_licence(
-    name: str, words: str, archive: ZipFile
-) -> None:
-    assert words in archive.read(f"licences/{name}/LICENSE").decode()
+    assert b"Apache License" in archive.read("licences/readback-api/LICENSE")
+    assert b"Mozilla Public License" in archive.read("licences/certifi/LICENSE")
