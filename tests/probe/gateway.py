@@ -1,8 +1,8 @@
-"""A gateway in front of a Readback server, with a behavior that each test chooses.
+"""A gateway in front of a Readback server, with a behaviour that each test chooses.
 
-A behavior is a function that takes a request and returns a reply. The behaviors below
-can be combined, as in `every(3, answering(502))`. With `proxying()`, the gateway is a
-forward proxy.
+A behaviour is a function that takes a request and returns a reply. The behaviours
+below can be combined, as in `every(3, answering(502))`. With `proxying()`, the gateway
+is a forward proxy.
 """
 
 import http.client
@@ -120,7 +120,7 @@ class Gateway(ThreadingTCPServer):
         self.connections = itertools.count(1)
         self.lock = threading.Lock()
         self.kept: dict[Any, Any] = {}
-        """Replies and texts that behaviors keep for later requests."""
+        """Replies and texts that behaviours keep for later requests."""
 
     @property
     def port(self) -> int:
@@ -215,7 +215,7 @@ def _write(sock: socket.socket, reply: Reply) -> bool:
     return is_open and reply["Connection"].lower() != "close"
 
 
-# Behaviors, and functions that make them.
+# Behaviours, and functions that make them.
 
 
 def pass_on(call: Call, upstream: str = "") -> Reply:
@@ -238,8 +238,7 @@ def pass_on(call: Call, upstream: str = "") -> Reply:
         body = response.read()
     finally:
         connection.close()
-    # Without Link, the probe does not look for the cabinet, which does not know the
-    # address of this gateway.
+    # Remove the Link header: the cabinet that it names does not know this gateway.
     fields = tuple(
         (k, v) for k, v in response.getheaders() if k.lower() not in (*_FRAMING, "link")
     )
@@ -389,7 +388,7 @@ def after(seconds: float, then: Behavior = pass_on) -> Behavior:
 
 
 def in_turn(*behaviors: Behavior) -> Behavior:
-    """Rotate through the behaviors, one for each request."""
+    """Rotate through the behaviours, one for each request."""
     return lambda call: behaviors[call.number % len(behaviors)](call)
 
 
@@ -432,7 +431,7 @@ def forwarding(call: Call) -> Reply:
 
 
 def tunneling(port: int | None = None) -> Behavior:
-    """Answer CONNECT with a tunnel, which always leads to a port of this machine."""
+    """Answer CONNECT with a tunnel, which always leads to a port on this machine."""
 
     def behave(call: Call) -> Reply:
         asked = call.target.rpartition(":")[2]
@@ -451,7 +450,7 @@ def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
     partner = {one: other, other: one}
     while True:
         for ready in select.select([one, other], [], [])[0]:
-            # Each recv() reads a whole TLS record, so select() misses no buffered data.
+            # recv() reads whole TLS records, so select() cannot miss buffered data.
             if not (data := ready.recv(65536)):
                 return
             partner[ready].sendall(data)

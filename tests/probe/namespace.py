@@ -104,8 +104,8 @@ class Namespace:
         *,
         timeout: float = 5.0,
     ) -> list[Findings]:
-        """Run these steps for all addresses in one new process in the namespace."""
-        # Unlike nsenter, this also uses the DNS settings of the namespace.
+        """Run these steps for all URLs in one new process in the namespace."""
+        # Unlike nsenter, this also uses the namespace's DNS settings.
         name = self.machines.namespace(_MACHINE)
         command = ["ip", "netns", "exec", name, sys.executable, "-c", _PROBE]
         done = subprocess.run(

@@ -112,7 +112,7 @@ def test_a_readback_key_alone_is_not_sent_to_openai(readback: Server) -> None:
 
 def test_another_key_alone_is_tested_where_the_openai_package_would_use_it() -> None:
     more = {"OPENAI_API_KEY": "sk-proj-0123456789abcdef"}
-    # The closed port of the proxy keeps every request on this machine.
+    # The proxy's port is closed, so no request leaves this machine.
     done = run(more=more | {"https_proxy": "http://127.0.0.1:1", "no_proxy": ""})
     assert done.returncode == FailureFamily.NETWORK, done.stdout
     text = " ".join(done.stdout.split())

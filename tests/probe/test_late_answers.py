@@ -1,7 +1,4 @@
-"""A late answer, as from a busy machine, does not change a diagnosis.
-
-Each test delays only the answers whose delay could be mistaken for a loss.
-"""
+"""Delays, as on a busy machine, do not change a diagnosis."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""Sets up misfortunes: the rows of the collection, and separate networks.
+"""Builds the rows of the collection, and sets up separate networks.
 
 Entering a separate network affects the whole process, so only a process that runs
 nothing else may ask for one. Without root, the misfortune is skipped with the reason.
@@ -42,7 +42,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
-    """Return the rows of one class."""
+    """Return these rows with their class set to `kind`."""
     return tuple(replace(row, kind=kind) for row in rows)
 
 
@@ -130,8 +130,8 @@ def in_own_network(
 ) -> Arrange:
     """Serve on the loopback interface of a separate network, prepared by `prepare`.
 
-    If `host` is a name, the service uses TLS: with `certificate`, or else with one that
-    every store trusts. The variables from `store` name files of other authorities.
+    If `host` is a name other than localhost, the service uses TLS with `certificate`
+    or else with one that every store trusts. `store` sets variables for other stores.
     """
 
     @contextmanager
