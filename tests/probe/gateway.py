@@ -33,11 +33,11 @@ at_home: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class Reset(Exception):
-    """End the connection with a TCP reset instead of a reply."""
+    """Raised to end the connection with a TCP reset instead of a reply."""
 
 
 class Close(Exception):
-    """End the connection without a reply."""
+    """Raised to end the connection without a reply."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def _write(sock: socket.socket, reply: Reply) -> bool:
 
 
 def pass_on(call: Call, upstream: str = "") -> Reply:
-    """Let the service answer, or the server at `upstream`."""
+    """Forward the request to the service, or to the server at `upstream`."""
     netloc = upstream or call.gateway.upstream.netloc
     connection = http.client.HTTPConnection(netloc, timeout=60)
     try:
@@ -280,12 +280,12 @@ def hanging(call: Call) -> Reply:
 
 
 def every(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
-    """Behave differently for every n-th request."""
+    """Behave differently for every nth request."""
     return when(lambda call: call.number % n == 0, other, usual)
 
 
 def on_every_connection(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
-    """Behave differently for every n-th connection."""
+    """Behave differently for every nth connection."""
     return when(lambda call: call.connection % n == 0, other, usual)
 
 

@@ -1,7 +1,7 @@
 """A separate network for the probe, with dead routes and a DNS server.
 
-No packet leaves this machine: a network namespace has no link to the outside. Root and
-the program `ip` are needed to create one.
+No packet leaves this machine: a network namespace has no link to the outside.
+Creating one requires root and the program `ip`.
 """
 
 import json

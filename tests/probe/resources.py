@@ -33,7 +33,7 @@ def made_in(folder: Path, readback: Server) -> Resources:
 
 
 def quiet_this_process(empty: Path) -> None:
-    """Hide the machine's files and all but one public certificate from this process."""
+    """Hide signs of a container, and all but one public certificate, from the probe."""
     tcp.ROOT = empty
     stores.certifi.contents = lambda: FEW_CERTIFICATES
 

@@ -35,7 +35,7 @@ def run(*arguments: str, key: str | None = None, more: Mapping[str, str] | None 
 
 
 def run_with_pipes(*arguments: str, key: str | None = None, stdin: str = ""):
-    """Run the command as a shell does, in a new process between two pipes."""
+    """Run the command in a new process, with pipes for its input and output."""
     more = {} if key is None else {"READBACK_API_KEY": key}
     return subprocess.run(
         [*COMMAND, *arguments],

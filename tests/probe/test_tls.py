@@ -227,7 +227,7 @@ def test_plain_http_is_a_problem_only_across_the_internet(
     assert ids(context) == [finding]
 
 
-# Differences between versions of Python.
+# Differences between Python versions.
 
 
 def test_this_python_verifies_as_the_probe_assumes() -> None:

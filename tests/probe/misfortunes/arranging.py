@@ -1,7 +1,7 @@
 """Builds the rows of the collection, and sets up separate networks.
 
 Entering a separate network affects the whole process, so only a process that runs
-nothing else may ask for one. Without root, the misfortune is skipped with the reason.
+nothing else may ask for one. Without root, the misfortune is skipped.
 """
 
 import ctypes
@@ -53,7 +53,7 @@ def row(name: str, behave: Behavior, *says: str, by: str = OTHERS, **more: Any):
 
 
 class OwnNetwork:
-    """The network of this process: loopback, its hosts file and its DNS server."""
+    """This process's network: loopback, its hosts file and its DNS server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -130,8 +130,8 @@ def in_own_network(
 ) -> Arrange:
     """Serve on the loopback interface of a separate network, prepared by `prepare`.
 
-    If `host` is a name other than localhost, the service uses TLS with `certificate`
-    or else with one that every store trusts. `store` sets variables for other stores.
+    If `host` is a name other than localhost, the service uses TLS with `certificate`,
+    or else with one that every store trusts. `store` may set environment variables.
     """
 
     @contextmanager

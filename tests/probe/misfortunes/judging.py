@@ -15,8 +15,8 @@ from tests.probe.setups import Arrange
 
 LONGEST_SECONDS = 66.0
 """A run may take 60 s, and a busy machine may need a little longer to end it."""
-# Patterns of advice that blames the wrong cause. A misfortune names those that are
-# justified in its case.
+# Patterns of advice that usually blames the wrong cause; `Misfortune.blame` names those
+# that are justified in its case.
 BLAME = {
     "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
     "agent": r"because of the User-Agent",
