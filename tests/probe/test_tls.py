@@ -408,7 +408,7 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 def test_a_hostile_peer_is_told_within_bounds(
     behave: broken_servers.Behavior, finding: str
 ) -> None:
-    # Short for a peer that keeps the probe waiting, which uses it up several times.
+    # Short if the peer keeps the probe waiting, because the probe waits several times.
     timeout = 0.3 if finding == "tls.cut" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:

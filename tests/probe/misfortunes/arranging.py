@@ -128,7 +128,7 @@ def in_own_network(
     store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
-    """Serve on the loopback interface of a separate network, prepared by `prepare`.
+    """Serve on the loopback interface of a separate network that `prepare` sets up.
 
     If `host` is a name other than localhost, the service uses TLS with `certificate`,
     or else with one that every store trusts. `store` may set environment variables.
