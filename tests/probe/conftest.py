@@ -28,7 +28,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_root(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
-    """Hide the files of this machine that would change the probe's results."""
+    """Hide the files that mark a container, which would change the probe's results."""
     monkeypatch.setattr(tcp, "ROOT", empty)
 
 

@@ -1,8 +1,8 @@
-"""A gateway in front of a Readback server, with a behavior that each test chooses.
+"""A gateway in front of a Readback server, with a behaviour that each test chooses.
 
-A behavior is a function that takes a request and returns a reply. The behaviors below
-can be combined, as in `every(3, answering(502))`. With `proxying()`, the gateway is a
-forward proxy.
+A behaviour is a function that takes a request and returns a reply. The behaviours
+below can be combined, as in `every(3, answering(502))`. With `proxying()`, the gateway
+is a forward proxy.
 """
 
 import http.client
@@ -33,11 +33,11 @@ at_home: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class Reset(Exception):
-    """End the connection with a TCP reset instead of a reply."""
+    """Raised to end the connection with a TCP reset instead of a reply."""
 
 
 class Close(Exception):
-    """End the connection without a reply."""
+    """Raised to end the connection without a reply."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Gateway(ThreadingTCPServer):
         self.connections = itertools.count(1)
         self.lock = threading.Lock()
         self.kept: dict[Any, Any] = {}
-        """Replies and texts that behaviors keep for later requests."""
+        """Replies and texts that behaviours keep for later requests."""
 
     @property
     def port(self) -> int:
@@ -215,11 +215,11 @@ def _write(sock: socket.socket, reply: Reply) -> bool:
     return is_open and reply["Connection"].lower() != "close"
 
 
-# Behaviors, and functions that make them.
+# Behaviours, and functions that make them.
 
 
 def pass_on(call: Call, upstream: str = "") -> Reply:
-    """Let the service answer, or the server at `upstream`."""
+    """Forward the request to the service, or to the server at `upstream`."""
     netloc = upstream or call.gateway.upstream.netloc
     connection = http.client.HTTPConnection(netloc, timeout=60)
     try:
@@ -238,8 +238,7 @@ def pass_on(call: Call, upstream: str = "") -> Reply:
         body = response.read()
     finally:
         connection.close()
-    # Without Link, the probe does not look for the cabinet, which does not know the
-    # address of this gateway.
+    # Remove the Link header: the cabinet that it names does not know this gateway.
     fields = tuple(
         (k, v) for k, v in response.getheaders() if k.lower() not in (*_FRAMING, "link")
     )
@@ -281,12 +280,12 @@ def hanging(call: Call) -> Reply:
 
 
 def every(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
-    """Behave differently for every n-th request."""
+    """Behave differently for every nth request."""
     return when(lambda call: call.number % n == 0, other, usual)
 
 
 def on_every_connection(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
-    """Behave differently for every n-th connection."""
+    """Behave differently for every nth connection."""
     return when(lambda call: call.connection % n == 0, other, usual)
 
 
@@ -389,7 +388,7 @@ def after(seconds: float, then: Behavior = pass_on) -> Behavior:
 
 
 def in_turn(*behaviors: Behavior) -> Behavior:
-    """Rotate through the behaviors, one for each request."""
+    """Rotate through the behaviours, one for each request."""
     return lambda call: behaviors[call.number % len(behaviors)](call)
 
 
@@ -432,7 +431,7 @@ def forwarding(call: Call) -> Reply:
 
 
 def tunneling(port: int | None = None) -> Behavior:
-    """Answer CONNECT with a tunnel, which always leads to a port of this machine."""
+    """Answer CONNECT with a tunnel, which always leads to a port on this machine."""
 
     def behave(call: Call) -> Reply:
         asked = call.target.rpartition(":")[2]
@@ -451,7 +450,7 @@ def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
     partner = {one: other, other: one}
     while True:
         for ready in select.select([one, other], [], [])[0]:
-            # Each recv() reads a whole TLS record, so select() misses no buffered data.
+            # recv() reads whole TLS records, so select() cannot miss buffered data.
             if not (data := ready.recv(65536)):
                 return
             partner[ready].sendall(data)

@@ -1,6 +1,6 @@
 """Hostile peers by name: each sends something that may break a client.
 
-The function of a peer returns an iterable of the bytes to send, which may be endless;
+A peer's function returns an iterable of the bytes to send, which may be endless;
 the connection is closed after the last bytes.
 """
 
@@ -25,7 +25,7 @@ DEEP = b'{"a":' * 99_999 + b"1" + b"}" * 99_999
 
 @cache
 def bomb() -> bytes:
-    """Return 50 MB of zeros as 49 KB of gzip, without holding the zeros in memory."""
+    """Return 50 MB of zeros, gzipped to 49 KB, without holding the zeros in memory."""
     packer = zlib.compressobj(wbits=31)  # gzip
     parts = [packer.compress(b"\0" * 1_000_000) for _ in range(50)]
     return b"".join([*parts, packer.flush()])

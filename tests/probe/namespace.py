@@ -1,7 +1,7 @@
 """A separate network for the probe, with dead routes and a DNS server.
 
-No packet leaves this machine: a network namespace has no link to the outside. Root and
-the program `ip` are needed to create one.
+No packet leaves this machine: a network namespace has no link to the outside.
+Creating one requires root and the program `ip`.
 """
 
 import json
@@ -104,8 +104,8 @@ class Namespace:
         *,
         timeout: float = 5.0,
     ) -> list[Findings]:
-        """Run these steps for all addresses in one new process in the namespace."""
-        # Unlike nsenter, this also uses the DNS settings of the namespace.
+        """Run these steps for all URLs in one new process in the namespace."""
+        # Unlike nsenter, this also uses the namespace's DNS settings.
         name = self.machines.namespace(_MACHINE)
         command = ["ip", "netns", "exec", name, sys.executable, "-c", _PROBE]
         done = subprocess.run(

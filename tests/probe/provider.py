@@ -163,7 +163,7 @@ class Provider(Gateway):
 
 @contextmanager
 def provider(**options: object) -> Iterator[Provider]:
-    """Run a provider with these options of `Behavior`."""
+    """Run a provider with these fields of `Behavior`."""
     server = Provider(Behavior(**options))
     with running(server):
         yield server

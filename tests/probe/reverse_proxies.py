@@ -11,7 +11,7 @@ from tests.support.commands import free_port
 from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 
-# Both remove the link to the cabinet, which does not know their addresses.
+# Both remove the Link header: the cabinet that it names does not know these proxies.
 NGINX = """
 daemon off;
 pid {folder}/pid;

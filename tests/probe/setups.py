@@ -17,7 +17,7 @@ from tests.support.authority import Authority
 from tests.support.server import Server
 
 SERVICE = "echo.internal"
-"""The service's name behind a proxy: the probe would warn of a loopback address."""
+"""The service's name behind a proxy; the probe would warn about a loopback address."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def with_variables(variables: Variables) -> Arrange:
 
 
 def through(behave: Behavior = pass_on, path: str = "/v1", **changes: Any) -> Arrange:
-    """Put a gateway with this behavior in front of the service."""
+    """Put a gateway with this behaviour in front of the service."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
@@ -106,7 +106,7 @@ def through(behave: Behavior = pass_on, path: str = "/v1", **changes: Any) -> Ar
 def on_socket(
     behave: broken_servers.Behavior, scheme: str = "http", timeout: float = 3.0
 ) -> Arrange:
-    """Put a server that speaks no HTTP, or broken HTTP, at the address."""
+    """Put a server that does not speak HTTP, or speaks it wrongly, at the address."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
@@ -178,12 +178,12 @@ def with_settings(
 
 
 def untrusted(resources: Resources) -> Mapping[str, str]:
-    """Set no variable that names an authority."""
+    """Set no variables, so that the tests' authority is not trusted."""
     return {}
 
 
 def other_in(variable: str) -> Variables:
-    """Set this variable to the root certificate of `issued_by`."""
+    """Set this variable to the path of the root certificate from `issued_by`."""
     return lambda resources: {variable: str(resources.folder / "other" / "root.pem")}
 
 
@@ -200,7 +200,7 @@ def proxied(
     scheme: str = "http",
     **changes: Any,
 ) -> Arrange:
-    """Name a proxy in the environment: with this behavior, or a working one.
+    """Set a proxy in the environment: one with this behaviour, or else a working one.
 
     Apply `decrypted` to the requests inside the tunnel, as a decrypting proxy would.
     """

@@ -1,4 +1,4 @@
-"""Certificates and settings of servers that make TLS fail."""
+"""Server certificates and settings that make TLS fail."""
 
 import socket
 import ssl
@@ -73,7 +73,7 @@ def fail_for_any_name(tls: ssl.SSLContext) -> None:
 
 @contextmanager
 def filtered_name(resources: Resources) -> Iterator[ProbeInput]:
-    """Simulate a filter that cuts every handshake that names the host."""
+    """Simulate a filter that cuts off every handshake that names the host."""
     tls = resources.authority.serves()
 
     def behave(client: socket.socket) -> None:

@@ -35,7 +35,7 @@ def run(*arguments: str, key: str | None = None, more: Mapping[str, str] | None 
 
 
 def run_with_pipes(*arguments: str, key: str | None = None, stdin: str = ""):
-    """Run the command as a shell does, in a new process between two pipes."""
+    """Run the command in a new process, with pipes for its input and output."""
     more = {} if key is None else {"READBACK_API_KEY": key}
     return subprocess.run(
         [*COMMAND, *arguments],
@@ -112,7 +112,7 @@ def test_a_readback_key_alone_is_not_sent_to_openai(readback: Server) -> None:
 
 def test_another_key_alone_is_tested_where_the_openai_package_would_use_it() -> None:
     more = {"OPENAI_API_KEY": "sk-proj-0123456789abcdef"}
-    # The closed port of the proxy keeps every request on this machine.
+    # The proxy's port is closed, so no request leaves this machine.
     done = run(more=more | {"https_proxy": "http://127.0.0.1:1", "no_proxy": ""})
     assert done.returncode == FailureFamily.NETWORK, done.stdout
     text = " ".join(done.stdout.split())

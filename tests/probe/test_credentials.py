@@ -238,7 +238,7 @@ def test_an_answer_that_no_key_would_change_is_told(
 def test_a_readback_is_recognized_behind_a_gateway_that_only_wants_a_key(
     without_key: Behavior, run, resources: Resources
 ) -> None:
-    """The gateway lets the probe's made-up key through, and a Readback refuses it."""
+    """The gateway lets the probe's made-up key through, and Readback refuses it."""
     key = resources.readback.api_key
     service = Recording(without_key, with_key=pass_on)
     report = run(service, key=key)

@@ -83,7 +83,7 @@ def test_a_limit_of_tokens_under_its_newer_name_is_tried_once() -> None:
     with provider(token_limit="max_completion_tokens") as server:
         report = probed(server.base_url, chat=MODEL)
     assert report.id == "ok", ids(report)
-    # The refused request, its repetition with the newer name, and the stream.
+    # The refused request, its repetition with the new parameter, and the stream.
     assert sum(request.method == "POST" for request in server.requests) == 3
 
 

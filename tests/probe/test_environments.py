@@ -18,7 +18,7 @@ from tests.probe.setups import Resources
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.probe.test_command import environment, run
 
-# Runs the same file as probe.pyz, without the other commands of `readback`.
+# Runs the same `__main__.py` as probe.pyz, without the other `readback` commands.
 PROBE = (sys.executable, "-m", "readback.probe")
 NOWHERE = "http://127.0.0.1:1/v1"
 MANY = settings(
@@ -40,7 +40,7 @@ KEYS = st.text(max_size=60) | LOCAL | LOCAL.map("sk-echo-{}".format)
 
 @pytest.fixture(autouse=True)
 def _local(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look up no names, so that nothing leaves this machine; load few certificates."""
+    """Do not look up names, so nothing leaves this machine; load few certificates."""
     numeric = partial(socket.getaddrinfo, flags=socket.AI_NUMERICHOST)
     monkeypatch.setattr(socket, "getaddrinfo", numeric)
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))

@@ -21,9 +21,9 @@ from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, host
 from tests.probe.setups import Resources
 from tests.support.server import Server
 
-# For peers that send endlessly: the probe reads from each for several timeouts.
+# Short, because the probe reads for several timeouts from peers that send endlessly.
 TIMEOUT = 0.2
-# For peers that close the connection, even if a busy machine is slow to do so.
+# For peers that close the connection, which may take long on a busy machine.
 PATIENT = 60.0
 # A run waits for at most a few timeouts; the rest is for a slow machine.
 MAX_SECONDS = 60

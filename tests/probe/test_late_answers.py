@@ -1,7 +1,4 @@
-"""A late answer, as from a busy machine, does not change a diagnosis.
-
-Each test delays only the answers whose delay could be mistaken for a loss.
-"""
+"""Delays, as on a busy machine, do not change a diagnosis."""
 
 import socket
 import time
@@ -161,7 +158,7 @@ def test_a_stream_that_is_received_late_once_was_not_held_back(
 
     def feed(self: EventStream, received: bytes, moment: float) -> None:
         seen.extend([self] if self not in seen else [])
-        # The first object is the completion in one piece, the second the first stream.
+        # The first object is the completion in one piece; the second is a stream.
         late = self._started + 1.0
         original(self, received, late if seen.index(self) == 1 else moment)
 

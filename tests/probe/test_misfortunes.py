@@ -1,4 +1,4 @@
-"""Misfortunes are diagnosed correctly; every problem occurs in one or in a test.
+"""Misfortunes are diagnosed correctly; misfortunes and tests cover every problem.
 
 `make misfortunes` runs the whole collection. These tests run the misfortunes that were
 once diagnosed incorrectly and the first of each group of ids, such as `tls`; `make

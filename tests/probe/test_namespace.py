@@ -1,4 +1,4 @@
-"""Cases that need a separate network: dead addresses, broken IPv6, strange DNS."""
+"""Cases that need a separate network: dead addresses, broken IPv6, unusual DNS."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""A proxy set in the environment is used and reported without its password."""
+"""A proxy set in the environment is used, and its password is not reported."""
 
 import base64
 import socket
@@ -44,7 +44,7 @@ class Forwarding:
 @pytest.fixture
 def forwarded(resources: Resources, monkeypatch: pytest.MonkeyPatch):
     """Set a proxy; yield the methods of forwarded requests, and the proxy's address."""
-    # A proxy for a loopback address causes no warning if it works.
+    # A working proxy for a loopback address does not cause a warning.
     forwarding = Forwarding()
     with gateway(resources.readback.base_url, forwarding) as server:
         place = f"127.0.0.1:{server.port}"

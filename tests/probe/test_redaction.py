@@ -1,4 +1,4 @@
-"""Every input to the probe contains a secret, and no output shows any of them."""
+"""Every input to the probe contains a secret, which no output may show."""
 
 import json
 import time

@@ -191,7 +191,7 @@ def test_what_somebody_else_can_fix_ends_with_a_text_to_send(form) -> None:
     message = text.partition("A text to send to the operator of the service:")[2]
     assert "A connection to https://echo.example/v1 does not work." in message
     assert "[tcp.refused]" in message and "port 443" in message
-    # The sentence does not contain the addresses.
+    # The evidence adds the addresses, which are not in the sentence.
     assert "Evidence: addresses: 192.0.2.1" in message
     assert "A text to send" not in form(report_of(WORKS, WARNING))
 

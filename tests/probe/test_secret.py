@@ -1,4 +1,4 @@
-"""The key is found in a pasted text, and nothing else in that text is ever shown."""
+"""The key is found in pasted text, and nothing else in that text is ever shown."""
 
 import json
 
@@ -131,7 +131,7 @@ def test_nothing_of_another_text_is_shown(wrong: str) -> None:
     assert wrong[-4:] not in Secret(wrong).mask
 
 
-# The probe's own words may also occur in a pasted text.
+# The probe's own words: a report may show them even if they were also pasted.
 STATIC = f"{catalogue()}"
 PASTED = st.text(max_size=60) | st.lists(
     st.text(max_size=3)

@@ -16,7 +16,7 @@ from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
 
 ALICE = ("alice", "hu#sh")
-# Without the advice for other programs.
+# All steps except the one with advice for other programs.
 QUICK_STEPS = tuple(step for step in STEPS if step.id != "clients")
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 

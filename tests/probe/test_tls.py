@@ -175,7 +175,7 @@ def test_a_pipe_instead_of_a_file_does_not_block(
     trouble = stores.find().trouble
     assert trouble is not None
     assert trouble.id == "tls.store"
-    assert stores.together().cert_store_stats()["x509"]  # Used with proxies.
+    assert stores.together().cert_store_stats()["x509"]  # Used for HTTPS proxies.
 
 
 @pytest.mark.parametrize("text", ["", "-----BEGIN CERTIFICATE-----\ndamaged\n"])
@@ -227,7 +227,7 @@ def test_plain_http_is_a_problem_only_across_the_internet(
     assert ids(context) == [finding]
 
 
-# Differences between versions of Python.
+# Differences between Python versions.
 
 
 def test_this_python_verifies_as_the_probe_assumes() -> None:
@@ -340,7 +340,7 @@ def test_nginx_requires_a_client_certificate_in_its_response(
 def test_a_late_request_for_a_client_certificate_reaches_the_client(
     resources: Resources,
 ) -> None:
-    """With TLS 1.3, the client may be refused only after its first request."""
+    """With TLS 1.3, the server's refusal may arrive only after the first request."""
     server = resources.authority.serves()
     server.verify_mode = ssl.CERT_REQUIRED
     server.num_tickets = 0
@@ -408,7 +408,7 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 def test_a_hostile_peer_is_told_within_bounds(
     behave: broken_servers.Behavior, finding: str
 ) -> None:
-    # A peer that keeps the probe waiting uses up the timeout several times.
+    # Short if the peer keeps the probe waiting, because the probe waits several times.
     timeout = 0.3 if finding == "tls.cut" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:

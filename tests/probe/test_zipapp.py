@@ -26,7 +26,7 @@ EMAIL, PASSWORD = "alice@example.org", "a lamp in the harbour"
 
 @pytest.fixture(scope="module")
 def file(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file, fetched from a real cabinet."""
+    """`probe.pyz`, fetched from a real cabinet."""
     path = tmp_path_factory.mktemp("fetched") / "probe.pyz"
     path.write_bytes(httpx.get(f"{readback.cabinet_url}/probe.pyz", timeout=60).content)
     return path
@@ -151,7 +151,7 @@ def test_a_python_without_tls_ends_with_a_sentence(file: Path) -> None:
 
 @pytest.fixture(scope="module")
 def new_key_page(readback: Server) -> str:
-    """The page of a new key, from the real cabinet."""
+    """The page that shows a new key, from the real cabinet."""
     create = ("account", "create", EMAIL, "--confirmed", "--password-stdin")
     run_readback(readback.environment, *create, stdin=PASSWORD)
     with httpx.Client(

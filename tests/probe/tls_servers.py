@@ -62,7 +62,7 @@ def trickle(client: socket.socket) -> None:
 
 
 def speak_http2(client: socket.socket) -> None:
-    """Send SETTINGS and GOAWAY, as HTTP/2 servers reply to HTTP/1.1 (RFC 9113)."""
+    """Send SETTINGS and GOAWAY, as HTTP/2 servers do in reply to HTTP/1.1."""
     client.recv(_HELLO_SIZE)
     settings = b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + b"\x00\x03\x00\x00\x00\x80"
     go_away = b"\x00\x00\x08\x07\x00\x00\x00\x00\x00" + b"\x00" * 7 + b"\x01"

@@ -1,4 +1,4 @@
-"""Runs the collection and prints the share that is diagnosed correctly.
+"""Runs the collection of misfortunes and prints the share diagnosed correctly.
 
 The exit code is 1 if less than 97 % are correct or if any report is misleading.
 """

@@ -1,7 +1,7 @@
-"""Sets up misfortunes: the rows of the collection, and separate networks.
+"""Builds the rows of the collection, and sets up separate networks.
 
 Entering a separate network affects the whole process, so only a process that runs
-nothing else may ask for one. Without root, the misfortune is skipped with the reason.
+nothing else may ask for one. Without root, the misfortune is skipped.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
-    """Return the rows of one class."""
+    """Return these rows with their class set to `kind`."""
     return tuple(replace(row, kind=kind) for row in rows)
 
 
@@ -53,7 +53,7 @@ def row(name: str, behave: Behavior, *says: str, by: str = OTHERS, **more: Any):
 
 
 class OwnNetwork:
-    """The network of this process: loopback, its hosts file and its DNS server."""
+    """This process's network: loopback, its hosts file and its DNS server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -128,10 +128,10 @@ def in_own_network(
     store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
-    """Serve on the loopback interface of a separate network, prepared by `prepare`.
+    """Serve on the loopback interface of a separate network that `prepare` sets up.
 
-    If `host` is a name, the service uses TLS: with `certificate`, or else with one that
-    every store trusts. The variables from `store` name files of other authorities.
+    If `host` is a name other than localhost, the service uses TLS with `certificate`,
+    or else with one that every store trusts. `store` may set environment variables.
     """
 
     @contextmanager

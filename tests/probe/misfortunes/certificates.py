@@ -274,7 +274,7 @@ _SOCKETS = (
 
 
 def _store(name, text, *says, variable="SSL_CERT_FILE", by="you", finding="tls.store"):
-    """Set a variable to the name of a file with this text."""
+    """Set a variable to the path of a file with this text, or of a missing file."""
 
     def store(resources: Resources) -> dict[str, str]:
         if text is None:

@@ -1,6 +1,6 @@
-"""Cloud platforms answer with their own errors and pages instead of the service.
+"""Cloud platforms answer instead of the service, with their own errors and pages.
 
-The report must show the gateway's own words.
+The report must show the platform's own words.
 """
 
 import re

@@ -120,7 +120,7 @@ _ADDRESSES = (
 
 
 def _at(port):
-    """Enter an address with another port of the service."""
+    """Enter the address with another of the service's ports."""
     return working(
         lambda resources: ProbeInput(
             f"{port(resources.readback).rstrip('/')}/v1", resources.readback.api_key

@@ -15,8 +15,8 @@ from tests.probe.setups import Arrange
 
 LONGEST_SECONDS = 66.0
 """A run may take 60 s, and a busy machine may need a little longer to end it."""
-# Patterns of advice that blames the wrong cause. A misfortune names those that are
-# justified in its case.
+# Patterns of advice that usually blames the wrong cause; `Misfortune.blame` names those
+# that are justified in its case.
 BLAME = {
     "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
     "agent": r"because of the User-Agent",
@@ -48,7 +48,7 @@ class Misfortune:
     shows: tuple[str, ...] = ()
     """Patterns that must match somewhere in the report."""
     never: tuple[str, ...] = ()
-    """Patterns that no failure and no warning may match."""
+    """Patterns that no failure or warning may match."""
     blame: str = ""
     """The keys of the patterns in BLAME that are justified here."""
     id: str = ""
@@ -88,7 +88,7 @@ def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
         return f"the verdict says “{pattern}”"
     people = (report.fixer.in_json or "nobody").split("_or_")
     expected = set(misfortune.by.split())
-    # The advice says which of the two it is.
+    # For a shared fault, the advice says whether the operator or the user has to act.
     is_shared = report.fixer is Fixer.SHARED and {"you", "operator"} & expected
     if not (is_shared or set(people) <= expected):
         by = misfortune.by.replace(" ", " or ")

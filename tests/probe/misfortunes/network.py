@@ -82,7 +82,7 @@ def _named(name, prepare, *says, by="you network operator", host=HOST, **more):
 
 
 def _certified(name, *says, by, host, **more):
-    """Make the name resolve to a server with a given certificate."""
+    """Make `host` resolve to a server with the given certificate."""
     prepare = _resolving(names({host: [HERE]}))
     return _named(name, prepare, *says, by=by, host=host, blame="store", **more)
 
@@ -263,7 +263,7 @@ _KEPT: list[object] = []
 @contextmanager
 def _few_files(resources: Resources) -> Iterator[ProbeInput]:
     """Allow this program only one more open file."""
-    gc.collect()  # Otherwise, a socket of an earlier run could be closed later.
+    gc.collect()  # Close leftover sockets now: later, that would free descriptors.
     lowest = os.dup(0)  # All lower file descriptors are in use.
     os.close(lowest)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

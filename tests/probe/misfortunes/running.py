@@ -120,7 +120,7 @@ def attempt(
 
 
 def write_report(folder: Path, outcome: Outcome) -> None:
-    """Keep the report of a misfortune that was diagnosed incorrectly."""
+    """Write the report to a file, with the judgment and what was expected."""
     one = outcome.misfortune
     name = "".join(c if c.isalnum() else "-" for c in f"{one.kind} {one.name}")
     head = f"{one.name} ({one.kind}): {outcome.judgment.told.value}"

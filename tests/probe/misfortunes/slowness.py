@@ -96,7 +96,7 @@ _SLOW = (
 
 
 class _Bucket:
-    """Allows `size` requests in any `seconds`; answers the others with `refusal`."""
+    """Allows `size` requests within `seconds`; answers all others with `refusal`."""
 
     def __init__(self, size: int, seconds: float, refusal: Behavior) -> None:
         self._size, self._seconds, self._refusal = size, seconds, refusal
@@ -112,7 +112,7 @@ class _Bucket:
 
 
 def _bucket(size: int, refusal: Behavior) -> Behavior:
-    """Limit requests per minute; each run has its own process, so it starts anew."""
+    """Limit requests per minute; each run has its own process, so its own count."""
     return _Bucket(size, 60.0, refusal)
 
 
@@ -125,8 +125,8 @@ _OWN_429 = as_json(
     X_Request_Id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e",
 )
 LIMIT = r"429|rate|limit|too many"
-# Reported as a limit if requests are counted, otherwise as a failure that began during
-# the run.
+# A reset or a 403 does not reveal a limit, so the report may name a failure that began
+# during the run.
 _LIMIT_OR_FAILURE = LIMIT + r"|\bof \d+ |after|some of|closed"
 
 
