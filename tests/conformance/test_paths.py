@@ -1,4 +1,4 @@
-"""Two paths, one method each, no URL parameter: everything else is a 404.
+"""There are two paths, each with one method and no query; anything else is a 404.
 
 The sentences for paths that are almost right are in tests/unit, and the order of the
 checks is in test_order.py.
