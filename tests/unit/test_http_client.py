@@ -102,7 +102,7 @@ def test_a_redirect_is_not_followed_and_no_proxy_is_used(monkeypatch):
 
 
 def test_the_answer_to_a_request_that_is_not_read_to_its_end_is_received():
-    """The server refuses a large request after reading its head, and closes."""
+    """The server refuses a large request after reading its head, and disconnects."""
     reply = answer(b"too large", status=b"413 X")
 
     def refuse_early(listener: socket.socket) -> None:
