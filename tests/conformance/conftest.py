@@ -17,7 +17,7 @@ from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, exchange, request
 
-# A key that was never issued.
+# The secret of a key that was never issued.
 UNKNOWN_SECRET = "Mallory0Mallory0Mallory0Mallory0"
 
 # Rates that a test can use up, and short timeouts.

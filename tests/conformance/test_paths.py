@@ -26,7 +26,7 @@ OTHER_PATHS = words("""
     /openapi.json /healthz /readyz /metrics /status /admin/ /accounts/login/ /static/
 """)
 
-# The right path in another spelling: bytes are compared, nothing is decoded.
+# The right path in another spelling: bytes are compared, and nothing is decoded.
 OTHER_SPELLINGS = words("""
     /v1/%6dodels /v1%2Fmodels /v1/models%2f /v1/./models /v1/../v1/models //v1/models
     /v1//models /v1/models/ /v1/models/. /V1/models /v1/Models /v1/models;x /v1/models#f

@@ -29,7 +29,7 @@ from readback.client_address import (
         ("[2001:db8::1]:50112", 1, "2001:db8::1"),
         ("[2001:db8::1]", 1, "2001:db8::1"),
         ("2001:DB8::1", 1, "2001:db8::1"),
-        # Anything else is not an address, and must not become one.
+        # Anything else is not an address, and must not be taken for one.
         ("unknown", 1, UNKNOWN),
         ("_hidden", 1, UNKNOWN),
         ("192.0.2.1, ", 1, UNKNOWN),

@@ -1,4 +1,4 @@
-"""A request ends in time and its answer is bounded; slots limit the threads."""
+"""A request ends in time, its answer is bounded, and slots limit the threads."""
 
 import socket
 import ssl

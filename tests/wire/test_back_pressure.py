@@ -1,7 +1,7 @@
 """The server stops reading from a client that sends but does not read.
 
-This bounds the memory per connection. When the client reads again, all of its requests
-are answered; after the drain timeout it is disconnected, whatever its state.
+This bounds the memory per connection. If the client reads again, all of its requests
+are answered; if not, the drain timeout disconnects it, whatever its state.
 """
 
 import socket

@@ -56,7 +56,7 @@ def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
 def test_answers_are_written_before_the_event_loop_closes_the_connection(
     connection: Connection, loop: ManualLoop
 ) -> None:
-    """With TLS, asyncio closes the connection at EOF, even if requests are waiting."""
+    """With TLS, the event loop disconnects at EOF, even if requests are waiting."""
     answer_until_recognised(connection, loop, post_body(b"x"))
     written = at_answer(connection, 0, connection.abort)  # never aborts
     connection.data_received(post_body(b"x") * 2)
@@ -68,7 +68,7 @@ def test_answers_are_written_before_the_event_loop_closes_the_connection(
 def at_answer(
     connection: Connection, number: int, act: Callable[[], None]
 ) -> list[bytes]:
-    """Call `act` while answer `number` is being written; return all answers."""
+    """Call `act` while answer `number` is being written; return the list of answers."""
     written: list[bytes] = []
 
     def write(data: bytes) -> None:

@@ -51,7 +51,7 @@ class Ticks:
         self.journal = journal
         self.now = 0.0
         self.wall = wall
-        # When each row was written, and the row.
+        # Each row, with the time when it was written.
         self.written: list[tuple[float, journal_module.Tally]] = []
 
     def run(self, seconds: float, *events: Event) -> None:

@@ -46,7 +46,7 @@ def test_a_retry_after_the_announced_time_is_accepted(rate, burst):
 def test_a_rate_of_zero_means_none():
     limiter = Limiter(rate=0, burst=1)
     slot, now = limiter.slot(ALICE), time.monotonic()
-    # Another worker's clock may have been read a moment earlier.
+    # Another worker may have read the clock earlier.
     assert all(limiter.admit(slot, now - n / 1000) for n in range(5000))
 
 
