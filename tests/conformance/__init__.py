@@ -8,7 +8,7 @@ Without --base-url they start their own server. Every model id, limit and code i
 repeated here on purpose instead of being imported from the readback package: if the
 product and these tests disagree, one of them has changed the contract.
 
-Three parts of the contract cannot be triggered from outside and are tested elsewhere:
+Three parts of the contract cannot be checked from outside and are tested elsewhere:
 `unavailable` (the database cannot be reached), `internal_error` (an error on our side)
 and what the journal keeps.
 """

@@ -1,7 +1,7 @@
 """The servers and keys of the conformance tests.
 
 With --base-url, the tests run against that server, and a test that needs more than the
-options provide is skipped. Otherwise servers are started here, each as a process.
+options provide is skipped. Otherwise servers are started here, each in its own process.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, exchange, request
 
-# A key that was never issued.
+# The secret of a key that was never issued.
 UNKNOWN_SECRET = "Mallory0Mallory0Mallory0Mallory0"
 
-# Rates that a test can use up, and short time-outs.
+# Rates that a test can use up, and short timeouts.
 STRICT = UNLIMITED | {
     "READBACK_KEY_RATE": "1",
     "READBACK_KEY_BURST": "3",
-    # This time begins when a connection opens, and a busy client may not send at once.
+    # The head timeout starts with the connection, and a busy client may send late.
     "READBACK_HEAD_TIMEOUT": "3",
     "READBACK_BODY_TIMEOUT": "1",
 }
@@ -107,7 +107,7 @@ def strict_server(
 
 
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
-    """Check that the server wrote no text or key to a file, except in its ready line.
+    """Check that no file contains a text or a key, except the key in the ready line.
 
     The server has stopped, so it has written everything: the log, the metrics, and the
     database with its journal.

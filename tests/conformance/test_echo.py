@@ -1,4 +1,4 @@
-"""A valid request gets its text back, code point by code point, or the list of models.
+"""A valid request is answered with its text, unchanged, or with the list of models.
 
 Sizes at the limits are in test_limits.py.
 """

@@ -158,6 +158,6 @@ def test_the_order_of_the_fields_does_not_change_the_refusal(api: Api) -> None:
 
 
 def test_the_right_values_are_accepted(api: Api) -> None:
-    # Proves that each refusal above is caused by the value that it changes.
+    # Proves that each refusal above is caused by the changed value.
     assert_echo(api.chat(with_value("content", b'"x"')), "x")
     assert_echo(api.chat(with_value("max_tokens", b"2000")), "zyzzyva-47")

@@ -1,7 +1,7 @@
 """Exactly one `Authorization: Bearer <key>` is accepted; everything else gets a 401.
 
 The refusal's body is the same whatever is wrong with the key; only the sentence in
-X-Error-Detail points out a typing error. No test here depends on a rate.
+X-Error-Detail points out a typo. No test here depends on a rate limit.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """The limits of a text and of a body.
 
-The text is counted after its JSON escapes are decoded, the body as it is received, with
-a declared length and in chunks. The limits of a head are in tests/wire.
+The text is counted after its JSON escapes are decoded, and the body as it is received,
+whether with a declared length or in chunks. The limits of a head are in tests/wire.
 """
 
 from tests.support.api import (

@@ -1,8 +1,8 @@
 """The order of the checks: if a request breaks two rules, the first is reported.
 
 A valid request is changed to break each pair of rules that one request can break at the
-same time. A broken rule alone is in test_refusals.py, and the rate, fifth in the order,
-in test_rates.py.
+same time. Single violations are tested in test_refusals.py, and the rate limit, which
+is fifth in the order, in test_rates.py.
 """
 
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Two paths, one method each, no URL parameter: everything else is a 404.
+"""There are two paths, each with one method and no query; anything else is a 404.
 
 The sentences for paths that are almost right are in tests/unit, and the order of the
 checks is in test_order.py.
@@ -26,7 +26,7 @@ OTHER_PATHS = words("""
     /openapi.json /healthz /readyz /metrics /status /admin/ /accounts/login/ /static/
 """)
 
-# The right path in another spelling: bytes are compared, nothing is decoded.
+# The right path in another spelling: bytes are compared, and nothing is decoded.
 OTHER_SPELLINGS = words("""
     /v1/%6dodels /v1%2Fmodels /v1/models%2f /v1/./models /v1/../v1/models //v1/models
     /v1//models /v1/models/ /v1/models/. /V1/models /v1/Models /v1/models;x /v1/models#f

@@ -45,7 +45,7 @@ def retry_after(answer: Answer) -> int:
 def test_a_key_over_its_rate_is_told_when_to_retry(alice: Api) -> None:
     wait = retry_after(use_up(alice))
     assert 1 <= wait <= 2
-    # This sleep is not a wait for a condition: the promise is about time.
+    # A fixed sleep, because Retry-After promises that this time is enough.
     time.sleep(wait)
     assert_success(alice.models())
 
@@ -89,7 +89,7 @@ def test_a_wrong_path_does_not_count_against_the_rate(alice: Api) -> None:
 def test_a_request_without_an_accepted_key_is_told_so_ten_thousand_times(
     strict_server: Server,
 ) -> None:
-    """All come from one address; two fifths have a key that no other request has."""
+    """All come from one address; two fifths have keys that are sent only once."""
     server = Api.of(strict_server)
     endpoint, revoked = server.endpoint, strict_server.new_key()
     strict_server.revoke_key(revoked)

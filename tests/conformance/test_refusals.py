@@ -1,7 +1,7 @@
 """The form of a refusal, which is the same for every code and every cause.
 
 Every file checks its own refusals with `assert_refused`; this one compares all codes.
-All differences of a body are in tests/unit/api/endpoints/test_refusal.py.
+Every difference in a body is tested in tests/unit/api/endpoints/test_refusal.py.
 """
 
 import json
@@ -34,7 +34,7 @@ def breaking(rule: str) -> Trigger:
     return lambda api: api.send(broken(api, rule))
 
 
-# One request for every code; rates and time-outs are in test_rates.py.
+# One request for every code; rates and timeouts are in test_rates.py.
 TRIGGERS: dict[str, Trigger] = {
     **{violation.code: breaking(rule) for rule, violation in IN_ORDER.items()},
     "unsupported_transfer_coding": lambda api: api.ask(
@@ -50,7 +50,7 @@ def test_every_code_has_a_trigger_here() -> None:
 
 @pytest.mark.parametrize("code", TRIGGERS)
 def test_a_refusal_has_the_exact_form(api: Api, code: str) -> None:
-    # After these requests, the client's heads are recognised instead of parsed.
+    # After these requests, the client's heads are recognized instead of parsed.
     for _ in range(6):
         assert api.chat(draft()).status == 200
     answers = [TRIGGERS[code](api) for _ in range(3)]
@@ -66,7 +66,7 @@ def test_a_refusal_has_the_exact_form(api: Api, code: str) -> None:
 
 
 def test_a_refusal_has_the_exact_bytes(api: Api) -> None:
-    # Without the other tests' parser, which might hide something.
+    # Read without the parser of the other tests, which might hide something.
     raw = request("GET", "/v1/nothing", [*api.usual_fields, ("Connection", "close")])
     with api.endpoint.connect() as connection:
         connection.send(raw)

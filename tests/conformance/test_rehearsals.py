@@ -94,7 +94,7 @@ def test_the_rate_comes_first_and_uses_no_step(strict_server: Server) -> None:
     alice = rehearsing(strict_server, "500 503 ok 429")
     raw = request("GET", MODELS, alice.usual_fields)
     with alice.endpoint.connect() as connection:
-        # All arrive at once; on a slow machine, the rate may be refilled meanwhile.
+        # All six arrive at once; on a slow machine, the rate may be refilled meanwhile.
         connection.send(raw * 6)
         answers = [connection.read_answer() for _ in range(6)]
     used_up = "This key has used up its rate"

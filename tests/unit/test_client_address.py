@@ -20,7 +20,7 @@ from readback.client_address import (
         ("192.0.2.1", 0, None),
         ("", 1, None),
         ("192.0.2.1", 2, None),
-        # Each proxy appends; what the client wrote comes first.
+        # Each proxy appends an address; what the client wrote comes first.
         ("192.0.2.1", 1, "192.0.2.1"),
         ("203.0.113.9, 192.0.2.1", 1, "192.0.2.1"),
         ("203.0.113.9, 192.0.2.1, 198.51.100.7", 2, "192.0.2.1"),
@@ -29,7 +29,7 @@ from readback.client_address import (
         ("[2001:db8::1]:50112", 1, "2001:db8::1"),
         ("[2001:db8::1]", 1, "2001:db8::1"),
         ("2001:DB8::1", 1, "2001:db8::1"),
-        # Anything else is not an address, and must not become one.
+        # Anything else is not an address, and must not be taken for one.
         ("unknown", 1, UNKNOWN),
         ("_hidden", 1, UNKNOWN),
         ("192.0.2.1, ", 1, UNKNOWN),

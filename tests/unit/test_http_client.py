@@ -1,4 +1,4 @@
-"""A request ends in time and its answer is bounded; slots limit the threads."""
+"""A request ends in time, its answer is bounded, and slots limit the threads."""
 
 import socket
 import ssl
@@ -102,7 +102,7 @@ def test_a_redirect_is_not_followed_and_no_proxy_is_used(monkeypatch):
 
 
 def test_the_answer_to_a_request_that_is_not_read_to_its_end_is_received():
-    """The server refuses a large request after reading its head, and closes."""
+    """The server refuses a large request after reading its head, and disconnects."""
     reply = answer(b"too large", status=b"413 X")
 
     def refuse_early(listener: socket.socket) -> None:

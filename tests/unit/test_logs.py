@@ -1,4 +1,4 @@
-"""The log: one line of JSON per event, and nothing waits for its reader."""
+"""The log has one line of JSON per event, and nothing waits for a slow reader."""
 
 import json
 import logging
@@ -49,7 +49,7 @@ def test_a_trace_has_the_types_of_errors_and_not_their_messages(form) -> None:
     written = form().format(record)
     assert "ValueError" in written and "after KeyError" in written
     assert "error_with_a_cause" in written
-    # Quoted source lines contain the messages, but no message may follow a type.
+    # Quoted source lines contain the messages, but none may follow an exception type.
     assert "KeyError: " not in written and "ValueError: " not in written
 
 

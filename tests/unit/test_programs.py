@@ -79,7 +79,7 @@ LIBRARY = "OpenAI/Python 3.49.0"
 @pytest.mark.parametrize(
     "user_agent, differences, advice",
     [
-        # Only the library or nothing is known: the program may do this by default.
+        # At most the library is known: the program may do this by default.
         (LIBRARY, "temperature", f"Do not send temperature. {DEFAULT}"),
         ("zyzzyva/47", "tools tool_choice seed",
          f"Turn off tools. Do not send seed. {DEFAULT}"),
@@ -92,7 +92,7 @@ LIBRARY = "OpenAI/Python 3.49.0"
         # Settings that people choose are not defaults.
         (LIBRARY, "model", f"Set the model to {contract.MODEL}."),
         ("curl/8", "content-type", "curl: -H 'Content-Type: application/json'."),
-        # The program is known, and has a setting for all differences, some or none.
+        # The program is known, with a setting for all, some or none of the differences.
         (AGENTS, "stream stream_options temperature",
          "OpenAI Agents SDK: Runner.run(...) instead of Runner.run_streamed(...). "
          "Leave temperature unset in ModelSettings(...)."),
@@ -131,7 +131,7 @@ def test_what_has_no_room_is_counted():
 
 
 def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
-    """After a change of the contract, no text in the table contains an old value."""
+    """After the contract changes, no text in the table contains an old value."""
     values = (str(contract.MAX_TOKENS), contract.MODEL)
     another = {"MAX_TOKENS": 47, "VERSION_PREFIX": "/v47"}
     monkeypatch.setattr(programs, "_CONTRACT", another)

@@ -24,7 +24,7 @@ def echo(echo_listener: Listener) -> Endpoint:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The whole product as a process, with one key and no rate limit for keys."""
+    """The whole product in its own process, with one key and no rate limit for keys."""
     with ephemeral_server(tmp_path_factory.mktemp("server"), UNLIMITED) as server:
         yield server
 

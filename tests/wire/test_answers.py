@@ -36,7 +36,7 @@ def test_every_answer_has_the_true_date_and_its_length(api: Api) -> None:
         [answer] = ask(api.endpoint, raw)
         form = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110 §5.6.7
         date = timegm(time.strptime(answer.header("Date") or "", form))
-        # The date is updated twice a second, and later if the process is busy.
+        # The date is updated twice a second, or later if the process is busy.
         assert before - 10 < date < time.time() + 1
         assert int(answer.header("Content-Length") or "-1") == len(answer.body) > 0
         assert answer.header("Transfer-Encoding") is None
@@ -83,7 +83,7 @@ def test_an_error_is_answered_counted_and_logged_and_ends_the_connection(
         caplog.at_level(logging.ERROR),
     ):
         api = Api(listener.endpoint, key)
-        if is_known:  # otherwise the error happens after a look-up
+        if is_known:  # otherwise the error happens after a lookup
             assert api.models().status == 200
         if broken == "find":
             keyring.find = fail

@@ -1,7 +1,7 @@
 """The server stops reading from a client that sends but does not read.
 
-This bounds the memory per connection. When the client reads again, all of its requests
-are answered; after the drain time-out it is disconnected, whatever its state.
+This bounds the memory per connection. If the client reads again, all of its requests
+are answered; if not, the drain timeout disconnects it, whatever its state.
 """
 
 import socket
@@ -54,7 +54,7 @@ ENDINGS = {
 def test_a_client_that_never_reads_is_disconnected(
     listener: Listener, ending: str
 ) -> None:
-    # Enough to fill the kernel buffers, ending with a complete request.
+    # Enough to fill the kernel buffers.
     raw = LARGE * 60 + ENDINGS.get(ending, b"")
     with narrow(listener.endpoint) as sock:
         sender = threading.Thread(target=_send_quietly, args=(sock, raw))
@@ -70,7 +70,7 @@ def test_a_client_that_never_reads_is_disconnected(
 def test_an_unread_last_answer_does_not_keep_its_connection_open(
     listener: Listener, ending: str
 ) -> None:
-    # Too little to pause writing, so only the closing code can notice.
+    # The unread answer is too small to pause writing; only the closing code detects it.
     with narrow(listener.endpoint) as sock:
         _send_unread_answer(listener, sock, ENDINGS[ending])
         if ending == "half-close":
@@ -81,7 +81,7 @@ def test_an_unread_last_answer_does_not_keep_its_connection_open(
 
 
 def test_a_slow_reader_of_the_last_answer_gets_all_of_it(listener: Listener) -> None:
-    # More time passes than a connection lingers; only the drain time-out may end it.
+    # More time passes than a connection lingers; only the drain timeout may end it.
     with narrow(listener.endpoint) as sock:
         _send_unread_answer(listener, sock, b"x\r\n\r\n")
         assert 2 * LINGER_SECONDS < DRAIN

@@ -1,4 +1,4 @@
-"""Answers before the body is read: a refusal, or one 100 (RFC 9110 §10.1.1).
+"""Answers before the body is read: a refusal, or a single 100 (RFC 9110 §10.1.1).
 
 RFC 9112 §9.3 and §9.6: after a refusal, either the body is read to its end and the
 connection stays open, or the connection is closed without a reset, so that the client

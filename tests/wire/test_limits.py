@@ -52,7 +52,7 @@ def test_a_larger_head_is_refused_in_any_segments(
 
 
 def test_100_fields_are_accepted_and_101_are_refused(echo: Endpoint) -> None:
-    # CVE-2025-67725: joining repeated fields took quadratic time.
+    # CVE-2025-67725: joining repeated fields took Tornado quadratic time.
     assert statuses(ask(echo, fields(100) * 50)) == [200] * 50
     assert_closing_refusal(ask(echo, fields(101) + GOOD), "headers_too_large")
 

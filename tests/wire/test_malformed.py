@@ -62,7 +62,7 @@ def test_more_empty_lines_before_a_request_are_refused(echo: Endpoint) -> None:
 
 
 def test_empty_lines_between_requests_do_not_add_up(echo: Endpoint) -> None:
-    # After the first request, its head is recognised instead of parsed.
+    # After the first request, its head is recognized instead of parsed.
     others = [post_body(b"x" * number) for number in range(20)]
     with echo.connect() as connection:
         for raw in (*[GOOD] * 20, *others):

@@ -130,7 +130,7 @@ def test_an_incomplete_request_is_not_answered() -> None:
 def test_a_client_that_resets_its_connection_leaves_nothing_behind(
     echo_listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # CVE-2024-49769: a client that left before its first answer caused a busy loop.
+    # CVE-2024-49769: clients that left early kept waitress in a busy loop.
     for raw in (b"", GOOD[:10], GOOD, GOOD * 1000, post_body(b"x" * 60_000) * 50):
         for _ in range(10):
             endpoint = echo_listener.endpoint

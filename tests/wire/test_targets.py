@@ -101,7 +101,7 @@ GOOD_HOSTS = words("""
     "hosts",
     [
         *([b"Host: " + host.encode("latin-1")] for host in BAD_HOSTS),
-        # CVE-2026-34525: aiohttp accepted two.
+        # CVE-2026-34525: aiohttp accepted two Host fields.
         *([b"Host: a", second] for second in (b"Host: a", b"hOST: a", b" Host: b")),
     ],
     ids=repr,
@@ -121,7 +121,7 @@ def test_any_valid_host_is_accepted(echo: Endpoint, host: str) -> None:
 
 def test_only_http_1_0_may_omit_the_host(echo: Endpoint) -> None:
     assert statuses(ask(echo, with_hosts(line=b"GET / HTTP/1.0"))) == [200]
-    # RFC 9112 §3.2: even if the target contains one.
+    # RFC 9112 §3.2: Host is required even if the target contains a host.
     for target in (b"/", b"*", b"http://x/"):
         raw = with_hosts(line=b"OPTIONS %b HTTP/1.1" % target)
         assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")

@@ -78,7 +78,7 @@ def test_an_unfinished_request_times_out_with_a_408(
 @each(
     "start, drops",
     {
-        # Fewer than the number that is refused.
+        # The trickle has fewer empty lines than the number that is refused.
         "empty lines": (b"", [b"\r\n"]),
         "halves of empty lines": (b"", [b"\r", b"\n"]),
         "head": (b"GET / HTTP/1.1\r\n", [b"X: y\r\n"]),

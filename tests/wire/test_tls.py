@@ -24,7 +24,7 @@ from tests.support.wire import Connection, Endpoint, request
 HEAD_SECONDS = 2
 # Enough for the sweep that closes connections, the lingering, and a busy machine.
 CLOSING_SECONDS = 20
-NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL
+NO_CHECK_TIME = 0x200000  # OpenSSL's X509_V_FLAG_NO_CHECK_TIME
 
 
 @dataclass(frozen=True)

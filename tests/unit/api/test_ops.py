@@ -71,5 +71,5 @@ def test_the_status_says_what_does_not_work(ops):
     assert shown_status(ops) == shown | {"status": "ready"}
     ops._lifecycle.stop()
     assert shown_status(ops)["status"] == "stopping"
-    # Asking for the status does not count as a check by a balancer.
+    # Asking for the status does not count as a check by a load balancer.
     assert not ops._lifecycle.is_watched

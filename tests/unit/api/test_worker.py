@@ -1,4 +1,4 @@
-"""Workers of the API: when they begin to serve, and when they lock keys."""
+"""API workers: when they begin to serve, and when they lock keys."""
 
 import asyncio
 import socket
@@ -38,7 +38,7 @@ def test_a_worker_serves_once_it_knows_whether_it_can_read_keys(event: str) -> N
 
 
 def worker_and_locks(workers: int, row: int = 0) -> tuple[Any, list[int]]:
-    """Return a server with one worker of it, and the numbers of the locks it takes."""
+    """Return a server with one worker, and the numbers of the locks that it takes."""
     with socket.socket() as listener:
         settings = config.read({"READBACK_WORKERS": str(workers)})
         server = api_server(settings, Lifecycle(), [listener])

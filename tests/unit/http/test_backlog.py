@@ -82,7 +82,7 @@ def test_a_round_ends_in_time_however_many_clients_wait(server: Server) -> None:
     clients = [server.connect() for _ in range(600)]
     for client, _ in clients:
         client.data_received(post_body(b"many") * 30)
-    assert server.order == [b"many"] * 600  # the first of each is answered at once
+    assert server.order == [b"many"] * 600  # each client's first is answered at once
     while len(server.order) < 600 * 30:
         before = server.now
         server.run_round()
@@ -125,7 +125,7 @@ def test_work_that_fails_does_not_stop_the_others(server: Server) -> None:
     backlog = Backlog()
     for work in (fail, partial(done.append, "Alice"), partial(done.append, "Bob")):
         backlog.add(work)
-    with pytest.raises(ZeroDivisionError):  # an event loop logs it
+    with pytest.raises(ZeroDivisionError):  # a real event loop would log it
         server.run()
     server.run()
     assert done == ["Alice", "Bob"]

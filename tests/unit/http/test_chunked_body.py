@@ -45,7 +45,7 @@ def decoded_by_llhttp(raw: bytes) -> bytes | None:
         on_body=body.extend, on_message_complete=lambda: ends.append(len(body))
     )
     parser = HttpRequestParser(receiver)
-    with suppress(HttpParserError):  # in what follows the body
+    with suppress(HttpParserError):  # the bytes after the body may be invalid
         parser.feed_data(HEAD + raw)
     return bytes(body[: ends[0]]) if ends else None
 

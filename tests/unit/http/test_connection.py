@@ -11,7 +11,7 @@ from tests.support.work import ManualLoop, StoringTransport
 
 from readback.http.connection import Connection
 
-# From the second request on, heads are recognised instead of parsed.
+# From the second request on, heads are recognized instead of parsed.
 REPETITIONS = 3
 SECRET = b"zyzzyva-in-the-body"
 
@@ -34,7 +34,7 @@ def test_an_idle_connection_keeps_no_part_of_the_last_body(
     connection: Connection, loop: ManualLoop, raw: bytes
 ) -> None:
     answer_until_recognised(connection, loop, raw)
-    # These hold the answer, or belong to other connections, too.
+    # These hold the answer or are shared with other connections.
     del connection._transport, connection._flow, connection._registry
     for kept in reachable_from(connection):
         assert not isinstance(kept, bytes | bytearray) or SECRET not in kept
@@ -56,7 +56,7 @@ def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
 def test_answers_are_written_before_the_event_loop_closes_the_connection(
     connection: Connection, loop: ManualLoop
 ) -> None:
-    """With TLS, the loop closes when the client does, even if requests are waiting."""
+    """With TLS, the event loop disconnects at EOF, even if requests are waiting."""
     answer_until_recognised(connection, loop, post_body(b"x"))
     written = at_answer(connection, 0, connection.abort)  # never aborts
     connection.data_received(post_body(b"x") * 2)
@@ -68,7 +68,7 @@ def test_answers_are_written_before_the_event_loop_closes_the_connection(
 def at_answer(
     connection: Connection, number: int, act: Callable[[], None]
 ) -> list[bytes]:
-    """Call `act` while answer `number` is being written; return all answers."""
+    """Call `act` while answer `number` is being written; return the list of answers."""
     written: list[bytes] = []
 
     def write(data: bytes) -> None:

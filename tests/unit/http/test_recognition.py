@@ -1,4 +1,4 @@
-"""A recognised head means the same as a parsed one, whatever differs in it."""
+"""A recognized head means the same as a parsed one, whatever differs in it."""
 
 import tracemalloc
 
@@ -45,7 +45,7 @@ def said_by_head(data: bytes, known: Heads[Info]) -> list[object]:
 
 
 def accept(data: bytes, known: RecognisedHeads[Info]) -> bool:
-    """Learn from a head whose key was accepted; return whether it is recognised now."""
+    """Learn from a head whose key was accepted; return whether it is recognized now."""
     known.tick()
     meaning, *_ = known.understand(data)
     known.note_accepted(data, meaning)

@@ -1,4 +1,4 @@
-"""What a child inherits, and what it does with a signal that arrives too early."""
+"""What a child process inherits, and what it does with a signal that is too early."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Whether a balancer must learn of a shutdown before it happens."""
+"""Whether a load balancer must learn of a shutdown before it happens."""
 
 import time
 from types import SimpleNamespace

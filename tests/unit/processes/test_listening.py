@@ -1,4 +1,4 @@
-"""A listening socket that turns clients away keeps those in its queue."""
+"""A listening socket that turns new clients away keeps those in its queue."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""The database coroutine survives unexpected errors and loses no usage.
+"""The database coroutine survives unexpected errors without losing usage.
 
 The SQLite file is real but has no tables; the statements are tested elsewhere.
 """
@@ -34,7 +34,7 @@ class FailingStore(Store):
     error: Exception | None = None
     unmatched_error: Exception | None = None
     failures = written = deletions = 0
-    # How many unmatched requests each attempt to write them had.
+    # The number of unmatched requests in each attempt to write them.
     unmatched: Sequence[int] = ()
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:

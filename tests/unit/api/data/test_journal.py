@@ -51,7 +51,7 @@ class Ticks:
         self.journal = journal
         self.now = 0.0
         self.wall = wall
-        # When each row was written, and the row.
+        # Each row, with the time when it was written.
         self.written: list[tuple[float, journal_module.Tally]] = []
 
     def run(self, seconds: float, *events: Event) -> None:
@@ -83,7 +83,7 @@ def test_equal_outcomes_share_one_tally(journal, counters):
 
 
 def test_a_repeated_outcome_is_written_once_per_interval(journal, counters):
-    """The first few rows are written immediately, for people who try a few times."""
+    """The first few rows are written at once, for people who try only a few times."""
     ticks = Ticks(journal)
     ticks.run(120, event())
     assert counters.total(("chat", "")) == 240
@@ -197,7 +197,7 @@ def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
     first, last = journal.fetch(2, lambda digest: 9)
     assert (first.at, first.requests, first.sender) == (20.0, 2, SEVERAL_ADDRESSES)
     assert (last.at, last.requests, last.sender) == (HOUR + 1, 1, "192.0.21.x")
-    # The newest `created` is the one that is known when a tally is fetched.
+    # `last_created` is looked up when a tally is fetched.
     assert first.last_created == last.last_created == 9
     assert counters.total(("chat", "")) == 3
 

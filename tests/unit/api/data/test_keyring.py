@@ -72,7 +72,7 @@ def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter):
     assert limiter.number(record.slot, time.monotonic()) == stored + 2
     assert keyring.last_created(DIGEST) == stored + 2
     assert keyring.last_created(OTHER) == 0
-    # Another key takes its slot, and the next look-up brings the same row.
+    # Another key takes its slot, and the next lookup finds the same row.
     limiter.slot(OTHER)
     keyring.learn([DIGEST], {DIGEST: later})
     assert limiter.number(record.slot, time.monotonic()) == stored + 51

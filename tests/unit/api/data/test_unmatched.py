@@ -1,4 +1,4 @@
-"""Unmatched requests in memory: merged, bounded, fair."""
+"""Unmatched requests are merged and limited in number, overall and per address."""
 
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
 from readback.contract import UNMATCHED_ROWS

@@ -1,4 +1,4 @@
-"""Which address a request is counted under; the rest of the header is not kept."""
+"""Which address a request is counted under; the rest of X-Forwarded-For is not kept."""
 
 import tracemalloc
 from collections.abc import Iterator

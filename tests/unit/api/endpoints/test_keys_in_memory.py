@@ -20,7 +20,7 @@ from tests.support.work import Worker
 from readback import keys
 
 MODELS, BEARER = b"GET /v1/models", b"Authorization: Bearer KEY"
-# KEY is replaced by a key, which may be of another service and then have any form.
+# KEY is replaced by a key: ours, or one of another service, which may have any form.
 FIELDS = [
     *[BEARER, BEARER + b"\r\n" + BEARER, b"Authorization:Bearer KEY"],
     *[b"authorization: Bearer KEY", b"AUTHORIZATION: Bearer KEY"],
@@ -42,7 +42,7 @@ HEADS = [
     *((line, b"Accept: */*") for line in REQUEST_LINES),
     (b"GET /v1/x", BEARER),
 ]
-# Only keys that look like ours are recognised in any place.
+# Only keys that look like ours are recognized anywhere in a head.
 HEADS_WITH_OUR_KEYS = [*HEADS, (MODELS, BEARER + b"\r\nUser-Agent: x KEY")]
 SECRET = re.compile(rb"sk-echo-[0-9A-Za-z]{38}|zebra[0-9a-f]{32}")
 

@@ -1,4 +1,4 @@
-"""The sentence of a 404 names the mistake, and the difference says what to change."""
+"""The detail of a 404 names the mistake and says what to change."""
 
 import pytest
 from tests.support.tables import words

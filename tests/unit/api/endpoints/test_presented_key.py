@@ -14,7 +14,7 @@ Fields = list[tuple[bytes, bytes]]
 
 
 def detail_for(fields: Fields) -> str:
-    """Return the detail of a 401."""
+    """Return the detail of the 401 for these header fields."""
     head = head_of(b"GET", b"/v1/models", fields)
     return describe(head).no_key_detail or explain_invalid(head.key)
 

@@ -1,6 +1,6 @@
 """One line names every difference, fits into a header, and has a hint for the program.
 
-A live server's answers are in tests/conformance/test_refusals.py.
+A live server's answers are tested in tests/conformance/test_refusals.py.
 """
 
 import json

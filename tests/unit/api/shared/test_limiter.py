@@ -46,7 +46,7 @@ def test_a_retry_after_the_announced_time_is_accepted(rate, burst):
 def test_a_rate_of_zero_means_none():
     limiter = Limiter(rate=0, burst=1)
     slot, now = limiter.slot(ALICE), time.monotonic()
-    # Another worker's clock may have been read a moment earlier.
+    # Another worker may have read the clock earlier.
     assert all(limiter.admit(slot, now - n / 1000) for n in range(5000))
 
 
@@ -63,7 +63,7 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     limiter = Limiter(rate, burst=10, slots=8)
     now = time.monotonic()
     slots = [limiter.slot(b"%d" % number) for number in range(8)]
-    assert len(set(slots)) == 8  # none was replaced while others were empty
+    assert len(set(slots)) == 8  # no key was replaced while there were free slots
     limiter.number(slots[1], now + 50)
     for number in (0, 1, 2, 4, 5, 6, 7, 3, 0):
         limiter.admit(slots[number], now + 100 + 10 * number)
@@ -78,7 +78,7 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The wall clock, which a test sets."""
+    """A wall clock that the test sets."""
     clock = SimpleNamespace(wall=START)
     monkeypatch.setattr(limiter_module, "time", lambda: clock.wall)
     return clock

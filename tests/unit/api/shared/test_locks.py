@@ -70,8 +70,8 @@ class Signalling:
 def patient_limiter(burst: int = BURST) -> Limiter:
     """Return a limiter whose lock timeout is long and whose `created` never restarts.
 
-    On a busy machine, a worker may not run for a second; other tests check what
-    happens then.
+    On a busy machine, a worker may get no CPU time for a second; other tests check
+    what happens then.
     """
     limiter_module.CREATED_LEAD_SECONDS = 1 << 40
     limiter_module.LOCK_SECONDS = 60.0
@@ -145,7 +145,7 @@ def interrupted(limiter: Limiter, action: str, number: signal.Signals) -> Worker
 
 
 class TriesClock:
-    """A clock that advances by a millisecond per attempt to lock, and only then."""
+    """A clock that advances only at an attempt to lock, by a millisecond each time."""
 
     def __init__(self) -> None:
         self.tries = 0

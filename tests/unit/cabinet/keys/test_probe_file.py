@@ -1,4 +1,4 @@
-"""The probe as a file for download: its contents, and that builds are identical."""
+"""The downloadable probe file: its contents, and that its build is reproducible."""
 
 import io
 from zipfile import ZIP_DEFLATED, ZipFile

@@ -45,7 +45,7 @@ def test_fields_become_variables() -> None:
     found = environ(
         b"Content-Type: text/plain\r\nX-Forwarded-For: a\r\nX-FORWARDED-FOR: b\r\n"
         b"Cookie: a=1\r\ncookie: b=2\r\nX-Name: \xe4\r\n"
-        # A name with an underscore is no variable, and the framing is not passed on.
+        # Names with an underscore do not become variables; nor does the framing.
         b"X_Forwarded_For: c\r\nHTTP_HOST: y\r\n_: z\r\nTransfer-Encoding: chunked\r\n",
         # The authority of an absolute target replaces the host.
         target=b"http://elsewhere:1/a?b",
@@ -89,7 +89,7 @@ def answers(
 
 
 class Parts(list[bytes]):
-    """The parts of an answer; records whether it was closed."""
+    """An answer in parts, which records whether it was closed."""
 
     is_closed = False
 
