@@ -115,7 +115,7 @@ def _findings(
         "tls.only_system": is_by_machine or (is_own and not context.authorities),
         "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
         "tls.expires_soon": own.expires_soon,
-        "tls.no_names": own.hosts == (own.name,),
+        "tls.no_names": not own.has_names,
     }
     ids = [finding for finding, is_found in faults.items() if is_found]
     facts: dict[str, Fact] = {
@@ -234,10 +234,9 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
         facts["reason"] = say("is_built_in", host=host)
         return ProbeError("tls.untrusted", **facts)
     if error.verify_code in _OTHER_NAME:
-        why = say("use_the_name") if is_ip_address(host) else ""
-        is_theirs = chain[0].is_of_domain(host)
-        finding = "tls.name_not_covered" if is_theirs else "tls.wrong_name"
-        return ProbeError(finding, why=why, **facts)
+        why = say("a_star_is_one_part") if "*" in chain[0].subject else ""
+        why = say("use_the_name") if is_ip_address(host) else why
+        return ProbeError("tls.wrong_name", why=why, **facts)
     if error.verify_code in _UNKNOWN:
         finding = _unknown_id(chain, error.verify_code)
         named = stores.named(context.authorities)
