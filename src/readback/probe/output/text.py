@@ -109,12 +109,10 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
     if report.not_tried:
         yield say("not_tested_steps", names=", ".join(report.not_tried)), None
     if report.message:
-        for line in (
-            "",
-            _message_title(report),
-            *(f"  {line}" for line in report.message),
-        ):
-            yield line, None
+        yield "", None
+        yield _message_title(report), None
+        for line in report.message:
+            yield f"  {line}", None
     yield "", None
     yield environment_summary(), None
 
