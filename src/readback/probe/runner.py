@@ -174,31 +174,28 @@ class ProbeRun:
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
         """Return the results, corrected by what later steps found."""
         budget = self._context.budget
-        unsettled = ("skipped.unsteady", SKIPPED)
-        if all(result.diagnosis.id not in unsettled for result in found):
-            found = list(map(_partly, found))
-        if mixed_requests(budget.exchanges) or budget.limit_status:
-            unknown = diagnose("skipped.unsteady")
-            found = [
-                result._replace(diagnosis=unknown)
-                if has_tag(result.diagnosis.id, "compares")
-                else result
-                for result in found
-            ]
-        failures = (
-            result.diagnosis
-            for result in found
-            if result.diagnosis.verdict == Verdict.FAIL and result.step in _EXPLAINED
-        )
-        failure = next(failures, None)
+        ids = {result.diagnosis.id for result in found}
+        is_settled = ids.isdisjoint(("skipped.unsteady", SKIPPED))
+        is_unsteady = mixed_requests(budget.exchanges) or budget.limit_status
         path = self._context.path
-        if failure is None:  # Drop warnings that only explain a failed connection.
-            found = [
-                result
-                for result in found
-                if not has_tag(result.diagnosis.id, "explains")
-            ]
-        return [self._in_the_end(result, failure, path) for result in found]
+        failure = None
+        settled = []
+        for result in found:
+            diagnosis = result.diagnosis
+            is_fail = diagnosis.verdict == Verdict.FAIL
+            if is_settled and is_fail and diagnosis.id.startswith("sometimes."):
+                diagnosis = as_warning(diagnosis)
+            elif is_unsteady and has_tag(diagnosis.id, "compares"):
+                diagnosis = diagnose("skipped.unsteady")
+            elif is_fail and result.step in _EXPLAINED:
+                failure = failure or diagnosis
+            settled.append(result._replace(diagnosis=diagnosis))
+        return [
+            self._in_the_end(result, failure, path)
+            for result in settled
+            # Drop warnings that only explain a failed connection.
+            if failure or not has_tag(result.diagnosis.id, "explains")
+        ]
 
     def _in_the_end(
         self, result: StepResult, failure: Diagnosis | None, path: Path
@@ -282,14 +279,6 @@ class ProbeRun:
         except Exception as error:  # A bug in the probe must not end the run.
             self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
-
-
-def _partly(result: StepResult) -> StepResult:
-    """Return the result; turn an intermittent failure into a warning."""
-    diagnosis = result.diagnosis
-    if not diagnosis.id.startswith("sometimes.") or diagnosis.verdict != Verdict.FAIL:
-        return result
-    return result._replace(diagnosis=as_warning(diagnosis))
 
 
 def _explains(warning: Diagnosis, failure: Diagnosis, path: Path) -> bool:
