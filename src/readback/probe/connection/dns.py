@@ -57,7 +57,7 @@ _UNKNOWN = {socket.EAI_NONAME, _NO_DATA}
 
 
 class _Lookup(NamedTuple):
-    addresses: tuple[str, ...]
+    addresses: list[str]
     error: OSError | None
     seconds: float
 
@@ -67,7 +67,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     route = context.route
     timeout = context.timeout
     lookups = [_look_up(route, timeout)]
-    while len(lookups) < _LOOKUPS and _is_worth_repeating(route, lookups[-1]):
+    is_asked = not is_ip_address(route.host) and not is_loopback(route.host)
+    # Repeat only what a name server has answered quickly.
+    while is_asked and len(lookups) < _LOOKUPS and lookups[-1].seconds < _SLOW_SECONDS:
         lookups.append(_look_up(route, timeout))
     good = [lookup for lookup in lookups if lookup.error is None]
     bad = [lookup for lookup in lookups if lookup.error]
@@ -100,20 +102,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 def _look_up(route: Route, timeout: float) -> _Lookup:
     started = time.monotonic()
-    addresses: list[str] = []
-    failure = None
     try:
         addresses = resolve_within(route.host, route.port, timeout)
     except OSError as error:
-        failure = error
-    seconds = time.monotonic() - started
-    return _Lookup(tuple(addresses), failure, seconds)
-
-
-def _is_worth_repeating(route: Route, last: _Lookup) -> bool:
-    """Return whether a name server was asked and answered quickly."""
-    is_asked = not is_ip_address(route.host) and not is_loopback(route.host)
-    return is_asked and last.seconds < _SLOW_SECONDS
+        return _Lookup([], error, time.monotonic() - started)
+    return _Lookup(addresses, None, time.monotonic() - started)
 
 
 def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:

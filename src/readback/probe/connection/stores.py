@@ -44,30 +44,24 @@ class CertificateStores(NamedTuple):
 
 def find(authorities: str = "", certificate: str = "") -> CertificateStores:
     """Return the stores that Python programs may use, or only that of --cacert."""
-    found = _find()
-    if authorities:
-        chosen = new_context()
-        chosen.load_verify_locations(authorities)
-        found = CertificateStores({StoreKind.VARIABLE: chosen})
-    for trust in found.usable.values() if certificate else ():
-        trust.load_cert_chain(certificate)
-    return found
-
-
-def _find() -> CertificateStores:
     usable = {}
     trouble = None
-    carried = new_context()
-    is_carried = _load_certifi(carried)
-    if is_named():
-        chosen = new_context()
+    chosen = new_context()
+    if authorities:
+        chosen.load_verify_locations(authorities)
+        usable[StoreKind.VARIABLE] = chosen
+    else:
+        carried = new_context()
+        is_carried = _load_certifi(carried)
         trouble = _load_variables(chosen)
-        if not (trouble and is_carried):
+        if is_named() and not (trouble and is_carried):
             usable[StoreKind.VARIABLE] = chosen
-    if is_carried:
-        usable[StoreKind.CERTIFI] = carried
-    # Tried last: if only this store trusts the server, a variable (if set) is to blame.
-    usable[StoreKind.MACHINE] = _machine()
+        if is_carried:
+            usable[StoreKind.CERTIFI] = carried
+        # Last: if only this store trusts the server, a variable (if set) is to blame.
+        usable[StoreKind.MACHINE] = _machine()
+    for trust in usable.values() if certificate else ():
+        trust.load_cert_chain(certificate)
     return CertificateStores(usable, trouble)
 
 

@@ -48,7 +48,7 @@ def _parsed(url: str) -> BaseUrl | None:
         found, mistakes = address.parse(url)
     except ProbeError:
         return None
-    return found if mistakes.keys() <= {"slash"} else None
+    return None if mistakes else found
 
 
 def _certificates(context: ProbeContext) -> Iterator[Diagnosis]:
