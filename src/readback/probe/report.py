@@ -178,7 +178,6 @@ class ProbeReport:
         return next(found, None)
 
     def _titles(self, *verdicts: Verdict) -> list[str]:
-        """Return the titles of the steps with a result of one of these verdicts."""
         return list(dict.fromkeys(result.title for result in self._of(*verdicts)))
 
     def _with(self, verdict: Verdict) -> list[StepResult]:

@@ -31,12 +31,10 @@ _MAX_ADDRESSES = 8
 _SLOW_SECONDS = 1.0
 # A name server may resolve a name at first and fail a moment later.
 _LOOKUPS = 4
-_WINDOWS_FOLDER = r"System32\drivers\etc"
-HOSTS_FILE = (
-    Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), _WINDOWS_FOLDER, "hosts")
-    if os.name == "nt"
-    else Path("/etc/hosts")
-)
+HOSTS_FILE = Path("/etc/hosts")
+if os.name == "nt":
+    _WINDOWS = os.environ.get("SYSTEMROOT", r"C:\Windows")
+    HOSTS_FILE = Path(_WINDOWS, r"System32\drivers\etc\hosts")
 CONTAINER_HOSTS = (
     *("host.docker.internal", "gateway.docker.internal", "host.containers.internal"),
     "host.minikube.internal",
@@ -111,7 +109,6 @@ def _look_up(route: Route, timeout: float) -> _Lookup:
 
 def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     error = lookup.error
-    waited = lookup.seconds
     assert error is not None
     if isinstance(error, (socket.timeout, TimeoutError)):
         return _error("dns.failed", route, reason=_late(timeout))
@@ -119,8 +116,8 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return _error("tcp.forbidden", route, port=route.port, reason=reason)
     # The resolver asked several times and got no answer.
-    if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
-        reason = _late(waited)
+    if error.errno == socket.EAI_AGAIN and lookup.seconds > _SLOW_SECONDS:
+        reason = _late(lookup.seconds)
     if error.errno not in _UNKNOWN:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:
