@@ -18,10 +18,7 @@ from hypothesis import strategies as st
 from readback.probe.common.catalogue import from_error
 from readback.probe.common.results import Diagnosis, ProbeError, Verdict
 from readback.probe.connection import stores, tls
-from readback.probe.connection.stores import (
-    CertificateStores,
-    StoreKind,
-)
+from readback.probe.connection.stores import StoreKind
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport import handshake
@@ -117,19 +114,17 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = [resources.authority.root]
-    known = CertificateStores(
-        {
-            StoreKind.CERTIFI: trusting(*root * first),
-            StoreKind.MACHINE: trusting(*root * second),
-        },
-    )
-    monkeypatch.setattr(stores, "find", lambda *_: known)
+    known = {
+        StoreKind.CERTIFI: trusting(*root * first),
+        StoreKind.MACHINE: trusting(*root * second),
+    }
+    monkeypatch.setattr(stores, "find", lambda *_: (known, None))
     with gateway("", tls=[resources.authority.serves()]) as server:
         context = context_for(server.port)
         [diagnosis] = tls.check(context)
     assert diagnosis.id == finding
     assert (diagnosis.verdict == Verdict.WARN) == (finding != "tls.ok")
-    assert context.trusted is list(known.usable.values())[0 if first else 1]
+    assert context.trusted is list(known.values())[0 if first else 1]
 
 
 @pytest.mark.parametrize(
@@ -145,13 +140,11 @@ def test_a_store_that_knows_the_authority_says_what_is_wrong(
     resources: Resources,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    known = CertificateStores(
-        {
-            StoreKind.CERTIFI: trusting(),
-            StoreKind.MACHINE: trusting(resources.authority.root),
-        },
-    )
-    monkeypatch.setattr(stores, "find", lambda *_: known)
+    known = {
+        StoreKind.CERTIFI: trusting(),
+        StoreKind.MACHINE: trusting(resources.authority.root),
+    }
+    monkeypatch.setattr(stores, "find", lambda *_: (known, None))
     with gateway("", tls=[resources.authority.serves(**certificate)]) as server:
         [diagnosis] = found(context_for(server.port))
     assert diagnosis.id == finding
@@ -172,7 +165,7 @@ def test_a_pipe_instead_of_a_file_does_not_block(
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pipe"))
-    trouble = stores.find().trouble
+    _, trouble = stores.find()
     assert trouble is not None
     assert trouble.id == "tls.store"
     assert stores.together().cert_store_stats()["x509"]  # Used for HTTPS proxies.

@@ -119,7 +119,7 @@ def test_the_file_carries_its_own_certificate_list(file: Path) -> None:
         f"import sys; sys.path.insert(0, {str(file)!r});"
         "from readback.probe.connection import stores;"
         "print(stores.certifi.__file__, stores.__file__);"
-        "trust = next(iter(stores.find().usable.values()));"
+        "trust = next(iter(stores.find()[0].values()));"
         "print(trust.cert_store_stats()['x509_ca'])"
     )
     done = subprocess.run(

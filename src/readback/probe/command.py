@@ -18,16 +18,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
-from readback.probe.common import INTERRUPTED, catalogue
+from readback.probe import entered
+from readback.probe.common import catalogue
 from readback.probe.common.catalogue import say
-from readback.probe.entered import (
-    API_KEY_VARIABLE,
-    KEY_VARIABLES,
-    OPENAI_DEFAULT,
-    OPENAI_URL,
-    URL_VARIABLE,
-)
-from readback.probe.output.console import can_show, show_all
+from readback.probe.common.results import FailureFamily
+from readback.probe.output import console
 
 if TYPE_CHECKING:
     from readback.probe.report import ProbeReport
@@ -108,7 +103,7 @@ def command_line(program: str) -> KeySafeParser:
 def main(arguments: list[str] | None = None, program: str = "readback probe") -> int:
     given = sys.argv[1:] if arguments is None else arguments
     language = catalogue.wanted(given, os.environ)
-    is_readable = can_show(catalogue.SAMPLES[language], sys.stdout)
+    is_readable = console.can_show(catalogue.SAMPLES[language], sys.stdout)
     catalogue.use(language if is_readable else catalogue.LANGUAGES[0])
     parser = command_line(program)
     options = parser.parse(given)
@@ -123,12 +118,12 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
 
 def _address_from_environment(options: argparse.Namespace) -> tuple[str, str]:
     """Return the address that the openai package would use, and what sets it."""
-    if url := os.environ.get(URL_VARIABLE, ""):
-        return url, URL_VARIABLE
+    if url := os.environ.get(entered.URL_VARIABLE, ""):
+        return url, entered.URL_VARIABLE
     is_other_key = options.key_file or options.key_env
-    variables = [name for name in KEY_VARIABLES if os.environ.get(name)]
-    is_alone = not is_other_key and variables == [API_KEY_VARIABLE]
-    return (OPENAI_URL, OPENAI_DEFAULT) if is_alone else ("", "")
+    variables = [name for name in entered.KEY_VARIABLES if os.environ.get(name)]
+    is_alone = not is_other_key and variables == [entered.API_KEY_VARIABLE]
+    return (entered.OPENAI_URL, entered.OPENAI_DEFAULT) if is_alone else ("", "")
 
 
 def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
@@ -144,7 +139,7 @@ def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     """Return the run's exit code; print a sentence instead of a traceback."""
-    show_all(sys.stdout, sys.stderr)
+    console.show_all(sys.stdout, sys.stderr)
     if sys.stdout is None:
         _complain(say("not_written", reason=say("output_closed")))
         return _STOPPED
@@ -153,7 +148,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
             return run()
     except KeyboardInterrupt:
         _complain(say("stopped"))
-        return INTERRUPTED
+        return FailureFamily.INTERRUPTED
     except EOFError:
         _complain(say("stopped"))
     except ImportError as error:
@@ -163,7 +158,6 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
         if error.errno != EPIPE:  # EPIPE means that the reader closed the pipe.
             _complain(say("not_written", reason=error.strerror))
     except Exception as error:  # Only a bug in the probe can end here.
-        from readback.probe.common.results import FailureFamily
         from readback.probe.runner import origin
 
         _complain(say("probe_failed", reason=origin(error)))
@@ -188,18 +182,18 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
         parser.error(say("key_file_not_read", reason=reason))
     if options.key_env and options.key_env not in os.environ:
         parser.error(say("key_env_expects"))
-    variables = (options.key_env,) if options.key_env else KEY_VARIABLES
+    variables = (options.key_env,) if options.key_env else entered.KEY_VARIABLES
     return key_from_environment_or_prompt(variables)
 
 
 def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.entered.key import Secret
     from readback.probe.output import text
-    from readback.probe.output.console import ProgressLine, is_terminal
     from readback.probe.runner import STEPS, ProbeRun
     from readback.probe.transport.context import ProbeContext
 
-    progress = ProgressLine(next(filter(is_terminal, (sys.stdout, sys.stderr)), None))
+    terminals = filter(console.is_terminal, (sys.stdout, sys.stderr))
+    progress = console.ProgressLine(next(terminals, None))
     context = ProbeContext(
         options.base_url,
         Secret(key),
@@ -220,11 +214,10 @@ def _run(options: argparse.Namespace, key: str) -> int:
 
 def _text(report: ProbeReport, options: argparse.Namespace) -> str:
     from readback.probe.output import text
-    from readback.probe.output.console import is_terminal
 
     if options.json:
         return text.as_json(report)
-    is_colored = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    is_colored = console.is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
     if is_colored and os.name == "nt":
         os.system("")  # Enables colors in the console.
     is_known = os.name == "nt" or os.environ.get("TERM", "dumb") != "dumb"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import platform
 import ssl
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from string import Formatter
@@ -47,7 +46,7 @@ class ProbeReport:
 
     @property
     def failure(self) -> StepResult | None:
-        return _first(self._with(Verdict.FAIL))
+        return next(iter(self._with(Verdict.FAIL)), None)
 
     @property
     def decisive(self) -> StepResult | None:
@@ -59,28 +58,23 @@ class ProbeReport:
     def unknown(self) -> StepResult | None:
         """The result that explains why a run without a failure is inconclusive."""
         skipped = self._with(Verdict.SKIP)
-        return _first(
-            found for found in skipped if has_tag(found.diagnosis.id, "unknown")
-        )
+        unknown = (found for found in skipped if has_tag(found.diagnosis.id, "unknown"))
+        return next(unknown, None)
 
     @property
     def interrupted(self) -> StepResult | None:
-        return _first(
-            found for found in self.results if found.diagnosis.id == INTERRUPTED
-        )
+        return self._with_id(INTERRUPTED)
 
     @property
     def verdict(self) -> Verdict:
         """The worst verdict; `skip` if the run was interrupted without a problem."""
-        if self.decisive:
-            return self.decisive.diagnosis.verdict
-        return Verdict.SKIP if self.interrupted else Verdict.OK
+        shown = self.decisive or self.interrupted
+        return shown.diagnosis.verdict if shown else Verdict.OK
 
     @property
     def id(self) -> str:
-        if self.decisive:
-            return self.decisive.diagnosis.id
-        return INTERRUPTED if self.interrupted else "ok"
+        shown = self.decisive or self.interrupted
+        return shown.diagnosis.id if shown else "ok"
 
     @property
     def family(self) -> FailureFamily:
@@ -115,16 +109,8 @@ class ProbeReport:
 
     @property
     def working(self) -> list[str]:
-        bad = (Verdict.FAIL, Verdict.WARN)
-        troubled = {
-            result.title for result in self.results if result.diagnosis.verdict in bad
-        }
-        fine = [
-            result.title
-            for result in self.tried
-            if result.diagnosis.verdict == Verdict.OK
-        ]
-        return list(dict.fromkeys(title for title in fine if title not in troubled))
+        troubled = self._titles(Verdict.FAIL, Verdict.WARN)
+        return [title for title in self._titles(Verdict.OK) if title not in troubled]
 
     @property
     def fixer(self) -> Fixer:
@@ -168,13 +154,8 @@ class ProbeReport:
     @property
     def not_tried(self) -> list[str]:
         """The titles of the steps that did not run or were inconclusive."""
-        tried = {
-            result.title
-            for result in self.tried
-            if result.diagnosis.verdict != Verdict.SKIP
-        }
-        titles = (result.title for result in self.results)
-        return list(dict.fromkeys(title for title in titles if title not in tried))
+        tried = self._titles(Verdict.FAIL, Verdict.WARN, Verdict.OK)
+        return [title for title in self._titles(Verdict.SKIP) if title not in tried]
 
     @property
     def _success(self) -> str:
@@ -189,16 +170,24 @@ class ProbeReport:
     @property
     def _rehearsal(self) -> str:
         """The opening sentence if the server simulates failures on purpose, or ""."""
-        ids = {result.diagnosis.id: result.diagnosis for result in self.results}
-        known = ids.get("key.rehearsal")
-        return known.sentence if known else ""
+        known = self._with_id("key.rehearsal")
+        return known.diagnosis.sentence if known else ""
+
+    def _with_id(self, finding: str) -> StepResult | None:
+        found = (result for result in self.results if result.diagnosis.id == finding)
+        return next(found, None)
+
+    def _titles(self, *verdicts: Verdict) -> list[str]:
+        return list(dict.fromkeys(result.title for result in self._of(*verdicts)))
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
         """Return the results with this verdict, the most important first."""
-        found = (
-            result for result in self.results if result.diagnosis.verdict == verdict
-        )
-        return sorted(found, key=self._weight)
+        return sorted(self._of(verdict), key=self._weight)
+
+    def _of(self, *verdicts: Verdict) -> list[StepResult]:
+        return [
+            result for result in self.results if result.diagnosis.verdict in verdicts
+        ]
 
     def _weight(self, result: StepResult) -> int:
         """Return a sort key: the more important the result, the smaller the number."""
@@ -222,10 +211,6 @@ class ProbeReport:
             if result.step == "access":
                 return result.diagnosis.facts.get("failed_step", result.step)
         return None
-
-
-def _first(results: Iterable[StepResult]) -> StepResult | None:
-    return next(iter(results), None)
 
 
 def environment_summary() -> str:

@@ -35,7 +35,7 @@ from readback.probe.service import (
     settling,
     steadiness,
 )
-from readback.probe.transport.context import Condition, ProbeContext, Step
+from readback.probe.transport.context import ProbeContext, Step
 from readback.probe.transport.exchanges import mixed_requests
 
 
@@ -59,7 +59,7 @@ def _proxies(context: ProbeContext) -> list[Diagnosis]:
     return found
 
 
-def _is_other_service(context: ProbeContext) -> bool:
+def _is_other(context: ProbeContext) -> bool:
     """Return whether the service is not Readback; if unknown, guess from the input."""
     if context.service:
         return context.service == Service.ENDPOINT
@@ -67,11 +67,15 @@ def _is_other_service(context: ProbeContext) -> bool:
     return bool(context.chat_model or (sent and not sent.is_readback_key))
 
 
-def _only_if(condition: Condition, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    return tuple(step._replace(applies=condition) for step in steps)
+def _is_ours(context: ProbeContext) -> bool:
+    return not _is_other(context)
 
 
-COMMON = (
+def _chats(context: ProbeContext) -> bool:
+    return bool(context.chat_model and _is_other(context))
+
+
+STEPS = (
     Step("address", "address", _address),
     Step("key", "key", _key),
     Step("proxies", "proxies", _proxies, ("address",)),
@@ -81,30 +85,15 @@ COMMON = (
     Step("http", "HTTP", recognition.check, ("tls",)),
     Step("again", "asked_again", steadiness.sample, ("http",)),
     Step("agents", "User-Agent", between.check_agents, ("http",)),
-)
-READBACK = (
-    Step("access", "access", readback.check_access, ("http", "key")),
-    Step("echo", "echo", readback.check_echo, ("access",)),
-    Step("echo.full", "largest_echo", readback.check_largest, ("access",)),
-)
-ENDPOINT = (
-    Step("access", "access", endpoint.check_access, ("http", "key")),
-    Step("models", "model_list", endpoint.check_models, ("access",)),
-)
-CHAT = (
-    Step("chat", "completion", endpoint.check_completion, ("access",), repeats=1),
-    Step("stream", "streamed_completion", endpoint.check_stream, ("chat",), repeats=1),
-)
-LAST = (
+    Step("access", "access", readback.check_access, ("http", "key"), _is_ours),
+    Step("echo", "echo", readback.check_echo, ("access",), _is_ours),
+    Step("echo.full", "largest_echo", readback.check_largest, ("access",), _is_ours),
+    Step("access", "access", endpoint.check_access, ("http", "key"), _is_other),
+    Step("models", "model_list", endpoint.check_models, ("access",), _is_other),
+    Step("chat", "completion", endpoint.check_completion, ("access",), _chats, 1),
+    Step("stream", "streamed_completion", endpoint.check_stream, ("chat",), _chats, 1),
     Step("steady", "steadiness", steadiness.check, ("proxies",), repeats=0),
     Step("clients", "other_programs", settings.check, ("address",)),
-)
-STEPS = (
-    *COMMON,
-    *_only_if(lambda context: not _is_other_service(context), READBACK),
-    *_only_if(_is_other_service, ENDPOINT),
-    *_only_if(lambda context: context.chat_model and _is_other_service(context), CHAT),
-    *LAST,
 )
 
 
@@ -157,7 +146,7 @@ class ProbeRun:
             self._progress.clear()
         self._context.close()
         shown = self._context.redactor.text
-        sent_to = self._context.key_sent_to
+        sent_to = ", ".join(sorted(self._context.key_destinations))
         found = [result for step in self._steps for result in self._found[step.id]]
         return ProbeReport(
             base_url=shown(self._context.shown_url),
@@ -166,7 +155,7 @@ class ProbeRun:
             seconds=time.monotonic() - self._started_at,
             requests=self._context.budget.spent,
             results=self._corrected(found),
-            key_sent_to=shown(sent_to) if sent_to else None,
+            key_sent_to=shown(sent_to) or None,
             service=self._context.service,
             url_source=self._context.url_source,
         )
@@ -174,31 +163,28 @@ class ProbeRun:
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
         """Return the results, corrected by what later steps found."""
         budget = self._context.budget
-        unsettled = ("skipped.unsteady", SKIPPED)
-        if all(result.diagnosis.id not in unsettled for result in found):
-            found = list(map(_partly, found))
-        if mixed_requests(budget.exchanges) or budget.limit_status:
-            unknown = diagnose("skipped.unsteady")
-            found = [
-                result._replace(diagnosis=unknown)
-                if has_tag(result.diagnosis.id, "compares")
-                else result
-                for result in found
-            ]
-        failures = (
-            result.diagnosis
-            for result in found
-            if result.diagnosis.verdict == Verdict.FAIL and result.step in _EXPLAINED
-        )
-        failure = next(failures, None)
+        ids = {result.diagnosis.id for result in found}
+        is_settled = ids.isdisjoint(("skipped.unsteady", SKIPPED))
+        is_unsteady = mixed_requests(budget.exchanges) or budget.limit_status
         path = self._context.path
-        if failure is None:  # Drop warnings that only explain a failed connection.
-            found = [
-                result
-                for result in found
-                if not has_tag(result.diagnosis.id, "explains")
-            ]
-        return [self._in_the_end(result, failure, path) for result in found]
+        failure = None
+        settled = []
+        for result in found:
+            diagnosis = result.diagnosis
+            is_fail = diagnosis.verdict == Verdict.FAIL
+            if is_settled and is_fail and diagnosis.id.startswith("sometimes."):
+                diagnosis = as_warning(diagnosis)
+            elif is_unsteady and has_tag(diagnosis.id, "compares"):
+                diagnosis = diagnose("skipped.unsteady")
+            elif is_fail and result.step in _EXPLAINED:
+                failure = failure or diagnosis
+            settled.append(result._replace(diagnosis=diagnosis))
+        return [
+            self._in_the_end(result, failure, path)
+            for result in settled
+            # Drop warnings that only explain a failed connection.
+            if failure or not has_tag(result.diagnosis.id, "explains")
+        ]
 
     def _in_the_end(
         self, result: StepResult, failure: Diagnosis | None, path: Path
@@ -245,12 +231,10 @@ class ProbeRun:
         titles = ", ".join(say(step.title) for step in unfinished)
         if diagnosis is None:
             access = self._found.get("access", [])
-            verdicts = {result.diagnosis.verdict for result in access}
-            is_key_accepted = bool(verdicts - {Verdict.SKIP})
             limit = decimal(f"{self._limit:g}")
             diagnosis = diagnose("probe.time_limit", limit=limit, left_out=titles)
-            if is_key_accepted:
-                diagnosis = as_warning(diagnosis)
+            if any(found.diagnosis.verdict != Verdict.SKIP for found in access):
+                diagnosis = as_warning(diagnosis)  # The key was accepted.
             # The step has failed once, and there is no time to try it again.
             if waited.id in failures:
                 diagnosis = from_error(failures[waited.id])
@@ -282,14 +266,6 @@ class ProbeRun:
         except Exception as error:  # A bug in the probe must not end the run.
             self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
-
-
-def _partly(result: StepResult) -> StepResult:
-    """Return the result; turn an intermittent failure into a warning."""
-    diagnosis = result.diagnosis
-    if not diagnosis.id.startswith("sometimes.") or diagnosis.verdict != Verdict.FAIL:
-        return result
-    return result._replace(diagnosis=as_warning(diagnosis))
 
 
 def _explains(warning: Diagnosis, failure: Diagnosis, path: Path) -> bool:

@@ -102,11 +102,11 @@ _CERTIFIED = (
     *(
         _certified(
             f"a wildcard certificate for {covered}, and the host is {host}",
-            f"install a certificate that names {re.escape(host)}",
-            by="operator",
+            f"tell the operator that the certificate does not cover {re.escape(host)}",
+            by="operator you",
             host=host,
             certificate=serving(host=covered),
-            id="tls.name_not_covered",
+            id="tls.wrong_name",
         )
         for covered, host in (
             ("*.acme.example", "a.b.acme.example"),

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from readback.keys import KEY_LIKE
 from readback.probe.common.catalogue import current, diagnose, say
-from readback.probe.common.results import Diagnosis, Fact
+from readback.probe.common.results import Diagnosis
 
 _MAX_LENGTH = 160
 # Patterns search only this much of a server's response; the rest is not shown anyway.
@@ -54,10 +54,7 @@ _PATTERNS = (
     (re.compile(r"(?<=[?&;])([\w.~%-]+=)[^\s&;#\"'<>]+"), rf"\1{HIDDEN}"),
     # The pattern matches the whole rest of a URL, because searching for the # from each
     # :// would take quadratic time.
-    (
-        re.compile(r"://[^\s\"'<>]+"),
-        lambda match: _FRAGMENT.sub(f"#{HIDDEN}", match[0]),
-    ),
+    (re.compile(r"://[^\s\"'<>]+"), lambda url: _FRAGMENT.sub(f"#{HIDDEN}", url[0])),
     (re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]+)*"), HIDDEN),
     # Some services repeat a key with most of it replaced by asterisks. The pattern
     # begins at a word boundary; otherwise, a long string would take quadratic time.
@@ -153,9 +150,6 @@ class Redactor:
         text = _TOKEN.sub(lambda match: self._without_part(match[0]), text)
         return printable(without_credentials(text))
 
-    def fact(self, fact: Fact) -> Fact:
-        return self.text(fact) if isinstance(fact, str) else fact
-
     def _without_encoded(self, token: str) -> str:
         """Return the token, or a replacement if it contains an encoded secret."""
         for decoded in _decoded(token):
@@ -200,7 +194,10 @@ def _decoded(token: str) -> Iterator[str]:
 
 def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
     """Return the diagnosis with credentials hidden in its facts and in its details."""
-    facts = {name: redactor.fact(fact) for name, fact in diagnosis.facts.items()}
+    facts = {
+        name: redactor.text(fact) if isinstance(fact, str) else fact
+        for name, fact in diagnosis.facts.items()
+    }
     return replace(
         diagnose(diagnosis.id, figure="", **facts),
         figure=redactor.text(diagnosis.figure),

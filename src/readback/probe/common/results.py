@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import NamedTuple, Union
 
-from readback.probe.common import INTERRUPTED
-
 Fact = Union[str, int, float, None]
 
 
@@ -45,7 +43,8 @@ class FailureFamily(IntEnum):
     ECHO = 15
     PROBE = 17
     UNKNOWN = 18
-    INTERRUPTED = INTERRUPTED
+    # As shells report it for a program that was stopped with Ctrl-C.
+    INTERRUPTED = 130
 
 
 class Fault(_Word):

@@ -54,8 +54,6 @@ _PUBLIC_ISSUERS = re.compile(
 )
 # Programs with which developers issue their own certificates.
 _FOR_DEVELOPMENT = re.compile(r"\bmkcert\b|caddy local|minikube|step ca demo", re.I)
-# Common public suffixes: domains are registered below these, as in acme.co.uk.
-_SHARED = re.compile(r"\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$")
 # Names in the built-in certificates that gateways present for unknown hosts.
 _BUILT_IN = re.compile(
     r"kubernetes ingress controller fake|traefik default cert|plesk|localdomain",
@@ -72,7 +70,8 @@ class Certificate:
     until: datetime | None
     name: str = ""
     serial: str = ""
-    hosts: tuple[str, ...] = ()
+    has_names: bool = True
+    """Whether it has alternative names (not only a common name)."""
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
@@ -105,15 +104,6 @@ class Certificate:
             return False
         soon = min(_SOON, (self.until - self.since) / 5)
         return self.until - datetime.now(timezone.utc) < soon
-
-    def is_of_domain(self, host: str) -> bool:
-        """Return whether it names a host in the same domain (the same operator)."""
-        labels = host.split(".")
-        size = 3 if _SHARED.search(host) else 2
-        if len(labels) < size or labels[-1].isdigit():  # An IP address has no domain.
-            return False
-        domain = "." + ".".join(labels[-size:])
-        return any(f".{name}".lower().endswith(domain) for name in self.hosts)
 
     @property
     def facts(self) -> dict[str, Fact]:
@@ -168,7 +158,7 @@ def _read(der: bytes) -> Certificate:
         until=until,
         name=name,
         serial=fields[0][1].hex().lstrip("0")[:16],
-        hosts=(*hosts, name),
+        has_names=bool(hosts),
         raw_name=subject,
         raw_issuer=issuer,
         has_issuer_address=_WHERE_ISSUER_IS

@@ -31,12 +31,10 @@ _MAX_ADDRESSES = 8
 _SLOW_SECONDS = 1.0
 # A name server may resolve a name at first and fail a moment later.
 _LOOKUPS = 4
-_WINDOWS_FOLDER = r"System32\drivers\etc"
-HOSTS_FILE = (
-    Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), _WINDOWS_FOLDER, "hosts")
-    if os.name == "nt"
-    else Path("/etc/hosts")
-)
+HOSTS_FILE = Path("/etc/hosts")
+if os.name == "nt":
+    _WINDOWS = os.environ.get("SYSTEMROOT", r"C:\Windows")
+    HOSTS_FILE = Path(_WINDOWS, r"System32\drivers\etc\hosts")
 CONTAINER_HOSTS = (
     *("host.docker.internal", "gateway.docker.internal", "host.containers.internal"),
     "host.minikube.internal",
@@ -57,7 +55,7 @@ _UNKNOWN = {socket.EAI_NONAME, _NO_DATA}
 
 
 class _Lookup(NamedTuple):
-    addresses: tuple[str, ...]
+    addresses: list[str]
     error: OSError | None
     seconds: float
 
@@ -67,7 +65,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     route = context.route
     timeout = context.timeout
     lookups = [_look_up(route, timeout)]
-    while len(lookups) < _LOOKUPS and _is_worth_repeating(route, lookups[-1]):
+    is_asked = not is_ip_address(route.host) and not is_loopback(route.host)
+    # Repeat only what a name server has answered quickly.
+    while is_asked and len(lookups) < _LOOKUPS and lookups[-1].seconds < _SLOW_SECONDS:
         lookups.append(_look_up(route, timeout))
     good = [lookup for lookup in lookups if lookup.error is None]
     bad = [lookup for lookup in lookups if lookup.error]
@@ -100,25 +100,15 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 def _look_up(route: Route, timeout: float) -> _Lookup:
     started = time.monotonic()
-    addresses: list[str] = []
-    failure = None
     try:
         addresses = resolve_within(route.host, route.port, timeout)
     except OSError as error:
-        failure = error
-    seconds = time.monotonic() - started
-    return _Lookup(tuple(addresses), failure, seconds)
-
-
-def _is_worth_repeating(route: Route, last: _Lookup) -> bool:
-    """Return whether a name server was asked and answered quickly."""
-    is_asked = not is_ip_address(route.host) and not is_loopback(route.host)
-    return is_asked and last.seconds < _SLOW_SECONDS
+        return _Lookup([], error, time.monotonic() - started)
+    return _Lookup(addresses, None, time.monotonic() - started)
 
 
 def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     error = lookup.error
-    waited = lookup.seconds
     assert error is not None
     if isinstance(error, (socket.timeout, TimeoutError)):
         return _error("dns.failed", route, reason=_late(timeout))
@@ -126,8 +116,8 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return _error("tcp.forbidden", route, port=route.port, reason=reason)
     # The resolver asked several times and got no answer.
-    if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
-        reason = _late(waited)
+    if error.errno == socket.EAI_AGAIN and lookup.seconds > _SLOW_SECONDS:
+        reason = _late(lookup.seconds)
     if error.errno not in _UNKNOWN:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:

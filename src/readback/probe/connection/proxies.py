@@ -76,9 +76,8 @@ def _used(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     facts = {"variable": variable, "proxy": str(proxy)}
     warnings = []
     entries = filter(None, _SEPARATORS.split(configured.get("no", "")))
-    if entry := next(
-        (entry for entry in entries if _seems_to_mean(entry, base_url)), ""
-    ):
+    similar = (entry for entry in entries if _seems_to_mean(entry, base_url))
+    if entry := next(similar, ""):
         names = {"entry": sanitize(entry), "host": base_url.host}
         warnings.append(diagnose("proxies.no_proxy_ignored", **names))
     elif is_loopback(base_url.host):

@@ -13,7 +13,6 @@ import ssl
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
-from typing import NamedTuple
 
 import certifi
 
@@ -36,44 +35,34 @@ class StoreKind(Enum):
     MACHINE = "the store of this machine"
 
 
-class CertificateStores(NamedTuple):
-    usable: dict[StoreKind, ssl.SSLContext]
-    trouble: ProbeError | None = None
-    """Why Python programs cannot use the store that the environment sets."""
-
-
-def find(authorities: str = "", certificate: str = "") -> CertificateStores:
-    """Return the stores that Python programs may use, or only that of --cacert."""
-    found = _find()
-    if authorities:
-        chosen = new_context()
-        chosen.load_verify_locations(authorities)
-        found = CertificateStores({StoreKind.VARIABLE: chosen})
-    for trust in found.usable.values() if certificate else ():
-        trust.load_cert_chain(certificate)
-    return found
-
-
-def _find() -> CertificateStores:
+def find(
+    authorities: str = "", certificate: str = ""
+) -> tuple[dict[StoreKind, ssl.SSLContext], ProbeError | None]:
+    """Return the usable stores (or that of --cacert), and why a named one is not."""
     usable = {}
     trouble = None
-    carried = new_context()
-    is_carried = _load_certifi(carried)
-    if is_named():
-        chosen = new_context()
+    chosen = new_context()
+    if authorities:
+        chosen.load_verify_locations(authorities)
+        usable[StoreKind.VARIABLE] = chosen
+    else:
+        carried = new_context()
+        is_carried = _load_certifi(carried)
         trouble = _load_variables(chosen)
-        if not (trouble and is_carried):
+        if naming_variable() and not (trouble and is_carried):
             usable[StoreKind.VARIABLE] = chosen
-    if is_carried:
-        usable[StoreKind.CERTIFI] = carried
-    # Tried last: if only this store trusts the server, a variable (if set) is to blame.
-    usable[StoreKind.MACHINE] = _machine()
-    return CertificateStores(usable, trouble)
+        if is_carried:
+            usable[StoreKind.CERTIFI] = carried
+        # Last: if only this store trusts the server, a variable (if set) is to blame.
+        usable[StoreKind.MACHINE] = _machine()
+    for trust in usable.values() if certificate else ():
+        trust.load_cert_chain(certificate)
+    return usable, trouble
 
 
 def _machine() -> ssl.SSLContext:
     trust = new_context()
-    if not is_named():
+    if not naming_variable():
         trust.load_default_certs()
         return trust
     paths = ssl.get_default_verify_paths()
@@ -87,7 +76,7 @@ def _machine() -> ssl.SSLContext:
 def together() -> ssl.SSLContext:
     """Return a context with certifi's list and the named (or the machine's) store."""
     trust = new_context()
-    if is_named():
+    if naming_variable():
         _load_variables(trust)  # checks the files first: a named pipe would block
     else:
         trust.load_default_certs()
@@ -95,11 +84,7 @@ def together() -> ssl.SSLContext:
     return trust
 
 
-def is_named() -> bool:
-    return _variable() is not None
-
-
-def _variable() -> str | None:
+def naming_variable() -> str | None:
     return next(filter(os.environ.get, (_FILE, _FOLDER)), None)
 
 
@@ -107,7 +92,7 @@ def named(authorities: str) -> tuple[str, str] | None:
     """Return the option or variable that names a store, and the path that it gives."""
     if authorities:
         return OPTION, authorities
-    variable = _variable()
+    variable = naming_variable()
     return (variable, sanitize(os.environ[variable])) if variable else None
 
 
@@ -121,11 +106,7 @@ def of_others() -> Iterator[tuple[str, ssl.SSLContext]]:
             yield variable, trust
 
 
-def lacking(issuer: str) -> ProbeError:
-    return _unusable(_variable() or "", say("lacks_issuer", issuer=issuer))
-
-
-def _unusable(variable: str, reason: str) -> ProbeError:
+def unusable(variable: str, reason: str) -> ProbeError:
     path = sanitize(os.environ.get(variable, ""))
     return ProbeError("tls.store", variable=variable, path=path, reason=reason)
 
@@ -147,7 +128,7 @@ def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
         names = name.split(os.pathsep) if variable == _FOLDER else [name]
         reasons = [why_unusable(folder) for folder in names]
         if all(reasons):
-            return _unusable(variable, reasons[0])
+            return unusable(variable, reasons[0])
         trust.load_verify_locations(**{option: name})
     return None
 
@@ -157,7 +138,10 @@ def why_unusable(path: str) -> str:
     if not os.path.exists(path):
         return say("does_not_exist")
     if os.path.isdir(path):
-        return "" if _has_hashes(path) else say("no_hashes")
+        with suppress(OSError):
+            if any(map(_HASHED.fullmatch, os.listdir(path))):
+                return ""
+        return say("no_hashes")
     with suppress(OSError, ValueError):
         if os.path.isfile(path):  # A named pipe would block.
             new_context().load_verify_locations(path)
@@ -174,9 +158,3 @@ def why_no_identity(path: str) -> str:
             new_context().load_cert_chain(path, password=lambda: "unknown")
             return ""
     return say("contains_no_identity")
-
-
-def _has_hashes(folder: str) -> bool:
-    with suppress(OSError):
-        return any(_HASHED.fullmatch(name) for name in os.listdir(folder))
-    return False

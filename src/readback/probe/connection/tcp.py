@@ -11,12 +11,7 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
-from readback.probe.entered.base_url import (
-    is_ip_address,
-    is_local,
-    is_loopback,
-    is_public_name,
-)
+from readback.probe.entered import base_url
 from readback.probe.transport.connecting import (
     LOCAL_ERRORS,
     ConnectAttempt,
@@ -41,9 +36,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not reachable:
         raise _no_connection(route, attempts)
     fastest = sorted(reachable, key=lambda attempt: attempt.seconds)
-    context.route = replace(
-        route, addresses=tuple(attempt.address for attempt in fastest)
-    )
+    addresses = tuple(attempt.address for attempt in fastest)
+    context.route = replace(route, addresses=addresses)
     return [
         diagnose(
             finding,
@@ -70,7 +64,7 @@ def _findings(
     broken = v6 if is_dead else []
     others = [attempt for attempt in tried if attempt.error and attempt not in broken]
     # Many servers listen on only one of localhost's addresses; clients try both.
-    others = [] if is_loopback(host) else others
+    others = [] if base_url.is_loopback(host) else others
     findings = {"tcp.partly": others, "tcp.v6_broken": broken}
     found = {finding: failed for finding, failed in findings.items() if failed}
     return found or {"tcp.ok": []}
@@ -91,31 +85,29 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
         "container": "",
     }
     place = dns.range_of([attempt.address for attempt in attempts])
+    is_name = not base_url.is_ip_address(route.host)
     if route.host in dns.CONTAINER_HOSTS:
         facts["container"] = say("listen_on_all")
     elif place == "here" and in_container():
         facts["container"] = say("in_a_container")
-    elif place == "private" and "." in route.host and is_public_name(route.host):
-        facts["container"] = "" if is_ip_address(route.host) else say("may_be_filtered")
-    is_near = is_local(route.host) or place == "private"
+    elif place == "private" and is_name and base_url.is_public_name(route.host):
+        facts["container"] = say("may_be_filtered")
+    is_near = base_url.is_local(route.host) or place == "private"
     advice = "is_host_on" if is_near else "try_elsewhere"
     if route.proxy:
         advice = "start_proxy" if place == "here" else "correct_proxy"
         facts = {**route.proxy.facts(route.target), **facts}
         facts["container"] = say("proxy_of_host") if in_container() else ""
     facts["advice"] = say(advice, **facts)
-    return ProbeError(_no_connection_id(route, attempts, reported), **facts)
+    return ProbeError(_no_connection_id(route, place, reported), **facts)
 
 
-def _no_connection_id(
-    route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt
-) -> str:
+def _no_connection_id(route: Route, place: str, reported: ConnectAttempt) -> str:
     code = reported.errno
-    place = dns.range_of([attempt.address for attempt in attempts])
     is_foreign = reported.lacks_family and (reported.is_v6 or has_ipv6())
     is_dropped = reported.is_timeout or code == errno.EHOSTUNREACH
     found = {
-        "proxy.unreachable": route.proxy is not None,
+        "proxy.unreachable": route.proxy,
         # The error for a link-local address without an interface.
         "tcp.no_route": code == errno.EINVAL,
         "tcp.no_family": is_foreign,

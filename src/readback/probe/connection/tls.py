@@ -51,29 +51,30 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not context.base_url.is_encrypted:
         is_public = _is_public_host(context) and context.route.proxy is None
         return [diagnose("address.unencrypted" if is_public else "tls.none")]
-    found = stores.find(context.authorities, context.certificate)
-    first, *others = found.usable
-    handshake = ask(context, first, found.usable[first])
+    usable, trouble = stores.find(context.authorities, context.certificate)
+    first, *others = usable
+    handshake = ask(context, first, usable[first])
     if handshake.error is not None and handshake.verification_error is None:
         raise explain_broken(context, handshake)
     seen = {first: handshake}
     for store in others:
-        seen[store] = ask(context, store, found.usable[store])
+        seen[store] = ask(context, store, usable[store])
     trusting = [store for store, shaken in seen.items() if shaken.error is None]
     if not trusting:
         # A store that has the authority shows what else is wrong with the certificate.
         known = (shaken for shaken in seen.values() if not is_unknown(shaken))
         raise (
-            found.trouble
+            trouble
             or _in_other_file(context, handshake)
             or explain_untrusted(context, next(known, handshake))
         )
-    if trusting == [StoreKind.MACHINE] and stores.is_named():
+    if trusting == [StoreKind.MACHINE] and (variable := stores.naming_variable()):
         issuer = certificates.read_chain(handshake.chain)[0].issuer
-        raise found.trouble or stores.lacking(issuer)
-    context.trusted = found.usable[trusting[0]]
+        reason = say("lacks_issuer", issuer=issuer)
+        raise trouble or stores.unusable(variable, reason)
+    context.trusted = usable[trusting[0]]
     findings = _findings(context, seen, trusting[0])
-    return [from_error(found.trouble), *findings] if found.trouble else findings
+    return [from_error(trouble), *findings] if trouble else findings
 
 
 def speaks_tls(context: ProbeContext) -> bool:
@@ -99,7 +100,7 @@ def _findings(
     accepting = [store for store, shaken in seen.items() if shaken.error is None]
     is_in_list = StoreKind.CERTIFI in accepting or StoreKind.CERTIFI not in seen
     context.authority = authority = _authority(context, chain, is_in_list)
-    by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
+    by_machine = StoreKind.MACHINE in refusing and not stores.naming_variable()
     is_by_machine = trusting is StoreKind.MACHINE
     # A proxy that decrypts the traffic is another reason to set SSL_CERT_FILE.
     is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
@@ -115,7 +116,7 @@ def _findings(
         "tls.only_system": is_by_machine or (is_own and not context.authorities),
         "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
         "tls.expires_soon": own.expires_soon,
-        "tls.no_names": own.hosts == (own.name,),
+        "tls.no_names": not own.has_names,
     }
     ids = [finding for finding, is_found in faults.items() if is_found]
     facts: dict[str, Fact] = {
@@ -234,10 +235,9 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
         facts["reason"] = say("is_built_in", host=host)
         return ProbeError("tls.untrusted", **facts)
     if error.verify_code in _OTHER_NAME:
-        why = say("use_the_name") if is_ip_address(host) else ""
-        is_theirs = chain[0].is_of_domain(host)
-        finding = "tls.name_not_covered" if is_theirs else "tls.wrong_name"
-        return ProbeError(finding, why=why, **facts)
+        why = say("a_star_is_one_part") if "*" in chain[0].subject else ""
+        why = say("use_the_name") if is_ip_address(host) else why
+        return ProbeError("tls.wrong_name", why=why, **facts)
     if error.verify_code in _UNKNOWN:
         finding = _unknown_id(chain, error.verify_code)
         named = stores.named(context.authorities)

@@ -71,15 +71,11 @@ _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
 _ENDPOINTS = "completions|models|responses|embeddings|messages"
 # Mistakes in paths: a pattern, its replacement, and the id of the description.
 _PATHS = (
-    (re.compile("/{2,}"), "/", "has_extra_slash"),
-    (re.compile(r"/V(?=\d+(?:/|$))"), "/v", "has_capital_version"),
-    (re.compile(r"(/v\d+)(?:\1)+(?=/|$)"), r"\1", "has_version_twice"),
-    (
-        re.compile(rf"(/v\d\w{{0,9}})/(?:chat|{_ENDPOINTS})(?:/.*)?$"),
-        r"\1",
-        "has_endpoint",
-    ),
-    (re.compile(rf"(?:/chat(?=/completions))?/(?:{_ENDPOINTS})$"), "", "has_endpoint"),
+    ("/{2,}", "/", "has_extra_slash"),
+    (r"/V(?=\d+(?:/|$))", "/v", "has_capital_version"),
+    (r"(/v\d+)(?:\1)+(?=/|$)", r"\1", "has_version_twice"),
+    (rf"(/v\d\w{{0,9}})/(?:chat|{_ENDPOINTS})(?:/.*)?$", r"\1", "has_endpoint"),
+    (rf"(?:/chat(?=/completions))?/(?:{_ENDPOINTS})$", "", "has_endpoint"),
 )
 _SCHEME_TWICE = re.compile("(?:https?:?/*){2,}", re.IGNORECASE)
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -162,17 +158,13 @@ def _extracted(text: str) -> str:
     if len(found) > 1:
         raise unreadable("contains_several")
     if found:
-        return _complete(found.pop())
+        url = found.pop().rstrip(".")
+        # An IPv6 address may lack its closing bracket.
+        return f"{url}]" if "[" in url and "]" not in url else url
     url = plain if plain.startswith("[") else plain.strip(_AROUND)
     if re.search(r"\s", url):
         raise unreadable("contains_spaces")
     return url
-
-
-def _complete(url: str) -> str:
-    """Remove trailing full stops; add an IPv6 address's closing bracket if missing."""
-    url = url.rstrip(".")
-    return f"{url}]" if "[" in url and "]" not in url else url
 
 
 def _refuse_other(text: str) -> None:
@@ -249,7 +241,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
     short = slash + path
     for pattern, replacement, word in _PATHS:
         before = short
-        short = pattern.sub(replacement, short)
+        short = re.sub(pattern, replacement, short)
         if short != before:
             mistakes[word] = say(word)
     # A final slash is no mistake: many providers document it, and clients accept it.

@@ -81,18 +81,14 @@ def _refuse(text: str) -> None:
     if _MASKED.search(key) and not re.search(r"\s", key):
         raise ProbeError("key.invalid", reason=say("is_mask"))
     if bad := next((c for c in key if not _SENDABLE.fullmatch(c)), ""):
-        reason = say("contains_character", character=_named(bad))
+        named = f"U+{ord(bad):04X} {unicodedata.name(bad, '')}".rstrip()
+        reason = say("contains_character", character=named)
         raise ProbeError("key.invalid", reason=reason)
     if begin:
-        facts = {"length": len(key), "expected": keys.LENGTH}
         reason = say("has_typo")
         if len(key) != keys.LENGTH:
-            reason = say("has_wrong_length", **facts)
+            reason = say("has_wrong_length", length=len(key), expected=keys.LENGTH)
         raise ProbeError("key.invalid", reason=reason)
-
-
-def _named(character: str) -> str:
-    return f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
 
 
 class Secret:

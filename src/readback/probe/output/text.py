@@ -39,7 +39,6 @@ _POLICY = "default-src 'none'"
 
 
 def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
-    """Return what the user needs first, in at most twenty lines."""
     mark = f"{_MARKS[report.verdict]} "
     lines = _wrapped(report.sentence, mark, 4)
     lines[0] = _colored(lines[0], report.verdict, is_colored)
@@ -60,10 +59,8 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
         lines.append(_INDENT + say("count_more", count=count))
     # The first sentence of a successful report already says that it works.
     works = "works_steps" if report.decisive else "checked_steps"
-    for text, names in (
-        (works, report.working),
-        ("not_tested_steps", report.not_tried),
-    ):
+    titles = ((works, report.working), ("not_tested_steps", report.not_tried))
+    for text, names in titles:
         if names:
             lines += _wrapped(say(text, names=", ".join(names)), _INDENT, 1)
     lines += effort
@@ -77,19 +74,16 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
 
 
 def as_long(report: ProbeReport, *, is_colored: bool = False) -> str:
-    return "\n".join(
-        _colored(line, verdict, is_colored) if verdict else line
-        for line, verdict in long_lines(report)
-    )
+    return "\n".join(_long_lines(report, is_colored))
 
 
-def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
-    yield report.sentence, report.verdict
+def _long_lines(report: ProbeReport, is_colored: bool) -> Iterator[str]:
+    yield _colored(report.sentence, report.verdict, is_colored)
     if report.decisive:
-        yield _who(report) if report.fixer else f"[{report.id}]", None
-        yield say("next_step", step=report.next_step), None
-    yield " ".join(_effort(report)), None
-    yield "", None
+        yield _who(report) if report.fixer else f"[{report.id}]"
+        yield say("next_step", step=report.next_step)
+    yield " ".join(_effort(report))
+    yield ""
     # Show each hint once; the hint of the verdict is already above.
     hints = {report.hint, ""}
     indent = " " * (_TITLE_WIDTH + 1)
@@ -97,26 +91,24 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
         diagnosis = result.diagnosis
         figure = f"{diagnosis.figure}: " if diagnosis.figure else ""
         title = f"{_MARKS[diagnosis.verdict]} {result.title}"
-        sentence = f"{figure}{diagnosis.sentence}"
-        yield f"{title:<{_TITLE_WIDTH}} {sentence}", diagnosis.verdict
+        line = f"{title:<{_TITLE_WIDTH}} {figure}{diagnosis.sentence}"
+        yield _colored(line, diagnosis.verdict, is_colored)
         facts = [f"{name}: {fact}" for name, fact in evidence(diagnosis).items()]
         for line in (*diagnosis.details, *facts):
-            yield f"{indent}{line}", None
+            yield f"{indent}{line}"
         if diagnosis.hint:
             hint = "" if diagnosis.hint in hints else f" {diagnosis.hint}"
-            yield f"{indent}[{diagnosis.id}]{hint}", None
+            yield f"{indent}[{diagnosis.id}]{hint}"
         hints.add(diagnosis.hint)
     if report.not_tried:
-        yield say("not_tested_steps", names=", ".join(report.not_tried)), None
+        yield say("not_tested_steps", names=", ".join(report.not_tried))
     if report.message:
-        for line in (
-            "",
-            _message_title(report),
-            *(f"  {line}" for line in report.message),
-        ):
-            yield line, None
-    yield "", None
-    yield environment_summary(), None
+        yield ""
+        yield _message_title(report)
+        for line in report.message:
+            yield f"  {line}"
+    yield ""
+    yield environment_summary()
 
 
 def as_page(report: ProbeReport) -> str:
@@ -188,12 +180,7 @@ SCHEMA = 3
 
 
 def as_json(report: ProbeReport) -> str:
-    # The output is pure ASCII, which every console and locale can show.
-    return json.dumps(document(report))
-
-
-def document(report: ProbeReport) -> dict[str, object]:
-    return {
+    document = {
         "schema": SCHEMA,
         "verdict": report.verdict,
         "id": report.id,
@@ -220,6 +207,8 @@ def document(report: ProbeReport) -> dict[str, object]:
         },
         "findings": [_finding(result) for result in report.results],
     }
+    # The output is pure ASCII, which every console and locale can show.
+    return json.dumps(document)
 
 
 def _finding(result: StepResult) -> dict[str, object]:

@@ -206,7 +206,6 @@ def _message(content: Any, depth: int = _DEPTH) -> str:
 
 
 def error_in_success(response: ProbeResponse) -> ProbeError | None:
-    """Return an error if a response with a success status contains one, else None."""
     error = error_in(response.json)
     if not response.is_success or error is None:
         return None

@@ -55,7 +55,6 @@ _BAD_KEY = re.compile(
 _OTHER_HEADER = re.compile(
     r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
 )
-_DONE = b"[DONE]"
 _BROKEN_OFF = ("http.cut", "http.stalled", "http.silent")
 # No model creates this many parts in such a short time: something has buffered them.
 _FEWEST_PARTS = 5
@@ -83,11 +82,8 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     except ProbeError as error:
         error.is_final = context.is_tried
         raise
-    is_open = without_key.is_success
-    return diagnose(
-        "endpoint.open" if is_open else "key.accepted",
-        figure=response.figure,
-    )
+    finding = "endpoint.open" if without_key.is_success else "key.accepted"
+    return diagnose(finding, figure=response.figure)
 
 
 def _no_models(response: ProbeResponse) -> Diagnosis:
@@ -140,7 +136,6 @@ def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
 def _refused_access(
     context: ProbeContext, response: ProbeResponse
 ) -> ProbeError | None:
-    """Return the error for a refused list of models, or None."""
     without_key = context.models_without_key
     status = response.status
     said = answers.words(response)
@@ -149,19 +144,18 @@ def _refused_access(
         without_key.json
     )
     is_about_key = status == HTTPStatus.FORBIDDEN and _BAD_KEY.search(said)
+    judged = instead.unexpected_response(response, is_recognized=False)
     if is_same and (is_about_key or status == HTTPStatus.UNAUTHORIZED):
         if isinstance(response.json, (dict, list)) or not context.usable_key:
             return refused(context, response, "key.refused_or_lost")
         # A page or a line of text may come from a gateway with a login of its own.
-        return instead.unexpected_response(response, is_recognized=False)
+        return judged
     if is_about_key or (status in _OF_A_KEY and context.usable_key):
         # Only the key is new in this request. Google, xAI and LiteLLM refuse a wrong
         # key with 400; web servers refuse a key that is too long with 400 or 431.
         return refused(context, response, "key.refused")
-    if status in instead.OF_FORM:
-        return instead.unexpected_response(response, is_recognized=False)
-    judged = instead.unexpected_response(response, is_recognized=False)
-    if context.is_tried and judged.id == "http.no_such_path":
+    is_missing = context.is_tried and judged.id == "http.no_such_path"
+    if status in instead.OF_FORM or is_missing:
         return judged
     if not response.is_success:
         return refused(context, response)
@@ -169,10 +163,8 @@ def _refused_access(
 
 
 def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    if not context.models.is_success or answers.is_html(context.models):
-        return []
     names = answers.model_ids(context.models)
-    if names is None:
+    if names is None or answers.is_html(context.models):
         return []
     if isinstance(context.models.json, list):
         facts = {"known": say("as_clients_read_it"), "said": say("bare_array")}
@@ -210,9 +202,8 @@ def refused(
     if asks and not context.usable_key:
         said = f": {detail.rstrip('.')}"
         return ProbeError("key.none", detail=said, status=response.status)
-    elif response.status >= _SERVER_ERROR or (
-        response.status == HTTPStatus.REQUEST_TIMEOUT
-    ):
+    is_late = response.status == HTTPStatus.REQUEST_TIMEOUT
+    if is_late or response.status >= _SERVER_ERROR:
         finding = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         finding = "endpoint.quota"
@@ -249,11 +240,8 @@ def check_completion(context: ProbeContext) -> Diagnosis:
             status = response.status
             raise ProbeError("http.error_in_success", status=status, detail=said)
         raise ProbeError("chat.form", how=say("another_form"))
-    return diagnose(
-        "chat.completed",
-        figure=response.figure,
-        milliseconds=round(response.seconds * 1000, 3),
-    )
+    milliseconds = round(response.seconds * 1000, 3)
+    return diagnose("chat.completed", figure=response.figure, milliseconds=milliseconds)
 
 
 def check_stream(context: ProbeContext) -> Diagnosis:
@@ -269,16 +257,14 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     if stream.error:
         raise ProbeError("stream.broken", detail=stream.error.shown)
     if not stream.moments:
-        nothing = say("contains_no_completion")
-        raise ProbeError("stream.broken", detail=nothing)
-    finding = "stream.together" if stream.arrived_together else "stream.ok"
-    first = stream.moments[0]
-    total = response.seconds
+        raise ProbeError("stream.broken", detail=say("contains_no_completion"))
     if not stream.is_done:
         detail = say("lacks_done", parts=len(stream.moments))
         return as_warning(diagnose("stream.broken", detail=detail))
+    first = stream.moments[0]
+    total = response.seconds
     return diagnose(
-        finding,
+        "stream.together" if stream.arrived_together else "stream.ok",
         figure=format_duration(first),
         parts=len(stream.moments),
         first=format_duration(first),
@@ -360,13 +346,12 @@ class EventStream:
             if not line.startswith(b"data:"):
                 continue
             data = line[len(b"data:") :].strip()
-            self.is_done |= data == _DONE
+            self.is_done |= data == b"[DONE]"
             content = parse_json(data)
             self.error = self.error or answers.error_in(content)
             choices = answers.inside(content, "choices")
-            if not isinstance(choices, list) or not choices:
-                continue
-            self.moments.append(moment - self._started)
+            if isinstance(choices, list) and choices:
+                self.moments.append(moment - self._started)
 
     @property
     def arrived_together(self) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import NamedTuple
 
 from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import sanitize
@@ -93,15 +92,16 @@ _Seen = tuple[object, str]
 """Whether a sign was seen, and the id of its finding; or a complete error, and ""."""
 
 
-class _Response(NamedTuple):
-    received: ProbeResponse
-    is_recognized: bool
-    status: int
-    said: str
-    name: str
-    """The name that the server or gateway gives itself."""
-    is_page: bool
-    text: str
+class _Response:
+    def __init__(self, received: ProbeResponse, is_recognized: bool) -> None:
+        self.received = received
+        self.is_recognized = is_recognized
+        self.status = received.status
+        self.said = answers.words(received)
+        # The name that the server or gateway gives itself.
+        self.name = sanitize(self.header("Server"))
+        self.is_page = answers.is_html(received)
+        self.text = received.text
 
     def header(self, name: str) -> str:
         return self.received.headers.get(name, "")
@@ -114,15 +114,7 @@ def unexpected_response(
     response: ProbeResponse, *, is_recognized: bool = True
 ) -> ProbeError:
     """Return the error for a response that a correct request should not receive."""
-    seen = _Response(
-        response,
-        is_recognized,
-        response.status,
-        answers.words(response),
-        sanitize(response.headers.get("Server", "")),
-        answers.is_html(response),
-        response.text,
-    )
+    seen = _Response(response, is_recognized)
     rows = (
         _of_readback,
         _of_networks,

@@ -34,7 +34,6 @@ _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
 # A key that no Readback server accepts: its checksum is wrong.
 _NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
 _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
-_NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -67,7 +66,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
-    """Ask for an unknown path and for the list of models, without a key."""
     try:
         unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
@@ -83,9 +81,7 @@ def _behind_gateway(
 ) -> tuple[ProbeResponse, ProbeResponse] | None:
     """Return Readback's answers to a made-up key if a gateway blocks other requests."""
     key = context.usable_key
-    is_known = (
-        answers.parse_refusal(models) is not None or models.status >= _SERVER_ERROR
-    )
+    is_known = answers.parse_refusal(models) or models.status >= _SERVER_ERROR
     if not (key and key.is_readback_key) or is_known or context.headers:
         return None
     is_behind = False
@@ -145,12 +141,11 @@ def _other_base(
     context: ProbeContext, models: ProbeResponse
 ) -> tuple[BaseUrl, ProbeResponse] | None:
     base_url = context.base_url
-    is_here = answers.has_path(models) and not base_url.path.endswith(GOOGLE_VERSION)
-    if is_here:
+    if answers.has_path(models) and not base_url.path.endswith(GOOGLE_VERSION):
         return None
     versioned = with_version(base_url)
     tried = [] if base_url.path.endswith(VERSION_PREFIX) else [versioned]
-    if models.status in _NOT_HERE:
+    if models.status in (*answers.NO_SUCH_PATH, HTTPStatus.OK):
         # The service may use another version, or none although the user appended /v1.
         parent = base_url.path.removesuffix(VERSION_PREFIX)
         paths = (parent, *_USUAL_PATHS) if parent else _USUAL_PATHS
@@ -158,8 +153,7 @@ def _other_base(
     for candidate in dict.fromkeys(tried):
         if candidate == base_url:
             continue
-        path = f"{candidate.path}{MODELS}"
-        other = context.client.request(path)
+        other = context.client.request(f"{candidate.path}{MODELS}")
         is_list = answers.model_ids(other) is not None
         error = answers.inside(other.json, "error")
         is_refusal = other.status == HTTPStatus.UNAUTHORIZED and isinstance(error, dict)
@@ -215,8 +209,7 @@ def _stranger(
         facts: dict[str, Fact] = models.proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=why, **facts)
     # Readback's cabinet refuses the API's paths in the form that the contract sets.
-    is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
-    if is_page:
+    if answers.is_html(models) or answers.parse_refusal(models):
         _refuse_cabinet(context)
     is_down = models.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     if asked is models and answers.is_from_api(models) and not is_down:
@@ -242,8 +235,7 @@ def _no_such_path(context: ProbeContext, **facts: Fact) -> ProbeError:
         said = answers.words(page) if page.is_success else ""
         root = say("at_root", said=said) if said else ""
     paths = "" if is_ours else say("usual_paths")
-    own: dict[str, Fact] = {"root": root, "paths": paths}
-    return ProbeError("http.no_such_path", **{**facts, **own})
+    return ProbeError("http.no_such_path", **{**facts, "root": root, "paths": paths})
 
 
 def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:

@@ -6,7 +6,7 @@ The report names a setting but never shows its value, except for a masked Readba
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 
 from readback.probe.common.catalogue import diagnose, say
@@ -14,26 +14,24 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError, as_warning
 from readback.probe.connection import certificates, stores, tls
 from readback.probe.entered import API_KEY_VARIABLE, URL_VARIABLE, address
-from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.handshake import shake
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
+    return [*_openai_differences(context), *_certificates(context)]
+
+
+def _openai_differences(context: ProbeContext) -> Iterator[Diagnosis]:
     target = context.base_url
-    return [
-        *openai_differences(target, os.environ, context.secret),
-        *(_certificates(context) if target.is_encrypted else ()),
-    ]
-
-
-def openai_differences(
-    target: BaseUrl, variables: Mapping[str, str], key: Secret
-) -> Iterator[Diagnosis]:
-    url = variables.get(URL_VARIABLE, "").strip()
-    named = _parsed(url)
-    held = Secret(variables.get(API_KEY_VARIABLE, "").strip())
+    key = context.secret
+    url = os.environ.get(URL_VARIABLE, "").strip()
+    named = None
+    with suppress(ProbeError):
+        found, mistakes = address.parse(url)
+        named = None if mistakes else found
+    held = Secret(os.environ.get(API_KEY_VARIABLE, "").strip())
     if url and named != target:
         what = say("names_another_url", variable=URL_VARIABLE)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
@@ -43,17 +41,9 @@ def openai_differences(
         yield diagnose("clients.key_variable", what=what, key=key.mask)
 
 
-def _parsed(url: str) -> BaseUrl | None:
-    try:
-        found, mistakes = address.parse(url)
-    except ProbeError:
-        return None
-    return found if mistakes.keys() <= {"slash"} else None
-
-
 def _certificates(context: ProbeContext) -> Iterator[Diagnosis]:
     # The step "TLS" checks SSL_CERT_FILE and SSL_CERT_DIR.
-    for variable in stores.OTHER_VARIABLES:
+    for variable in stores.OTHER_VARIABLES if context.base_url.is_encrypted else ():
         path = os.environ.get(variable, "")
         if path and (reason := stores.why_unusable(path) or _lacks(context, variable)):
             facts = {"variable": variable, "path": sanitize(path), "reason": reason}

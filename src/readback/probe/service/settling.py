@@ -18,13 +18,9 @@ from typing import NamedTuple
 
 from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.results import Diagnosis, ProbeError, Verdict
+from readback.probe.transport import exchanges
 from readback.probe.transport.context import UNKNOWN, Check, ProbeContext, Step
-from readback.probe.transport.exchanges import (
-    NotedRequest,
-    is_answered,
-    uses_up_limit,
-    worse_than_equal,
-)
+from readback.probe.transport.exchanges import NotedRequest
 
 # How often to repeat a step that found a problem but did not fail.
 _REPEATS_OF_A_PROBLEM = 2
@@ -120,7 +116,8 @@ def _repeated(
 
 def _believed(context: ProbeContext, attempts: list[_Attempt]) -> ProbeError:
     """Return the failure to believe; raise `ProbeError` if identical ones succeeded."""
-    worse = {noted.outcome for noted in worse_than_equal(context.budget.exchanges)}
+    bad = exchanges.worse_than_equal(context.budget.exchanges)
+    worse = {noted.outcome for noted in bad}
     believed = []
     for attempt in attempts:
         failed = attempt.failed
@@ -165,11 +162,11 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     if not has_tag(error.id, "limit"):
         return
     log = context.budget.exchanges
-    if not uses_up_limit(log) and any(map(is_answered, log)):
+    if not exchanges.uses_up_limit(log) and any(map(exchanges.is_answered, log)):
         # Repeat a request that was answered before.
         with suppress(ProbeError), context.new_client() as client:
             context.ask(UNKNOWN, client=client, with_key=False)
-    if uses_up_limit(log):
+    if exchanges.uses_up_limit(log):
         context.budget.limit_status = HTTPStatus.TOO_MANY_REQUESTS
         context.budget.wait = str(error.facts.get("wait", say("a_few")))
         raise ProbeError("skipped.limit")

@@ -59,16 +59,16 @@ def sample(context: ProbeContext) -> list[Diagnosis]:
     addresses = context.route.addresses
     if context.route.proxy:
         addresses = addresses[:1]
-    order = islice(cycle(addresses), max(_SAMPLES, len(addresses)) if addresses else 0)
+    order = islice(cycle(addresses), max(_SAMPLES, len(addresses)))
     calls = [BackgroundCall(partial(ask, address)) for address in order]
     are_of_readback = [call.result() for call in calls]
     is_endpoint = context.service == Service.ENDPOINT
-    if is_endpoint and any(are_of_readback):
-        # The first answer came from something else, so recognize the service again.
-        context.close()
-        found = recognition.check(context)
-        return found if context.service == Service.READBACK else []
-    return []
+    if not (is_endpoint and any(are_of_readback)):
+        return []
+    # The first answer came from something else, so recognize the service again.
+    context.close()
+    found = recognition.check(context)
+    return found if context.service == Service.READBACK else []
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -80,8 +80,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     asked = list(filter(_is_request, log))
     if bad := _failures(log):
         if _uses_up(asked, bad) and _is_slow_enough(context, bad):
-            unavailable = HTTPStatus.SERVICE_UNAVAILABLE
-            return [_rate_limit(context, log, unavailable)]
+            return [_rate_limit(context, log, HTTPStatus.SERVICE_UNAVAILABLE)]
         return [_mixture(context, log, bad)]
     answered = [noted for noted in asked if noted.status and not noted.is_failure]
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
@@ -215,7 +214,7 @@ def _mixture(
         total=len(asked),
         cause=say(cause, addresses=", ".join(sorted(lone))),
     )
-    return _with_evidence(diagnosis, good, bad)
+    return replace(diagnosis, details=tuple(_evidence(good, bad)))
 
 
 def _loses_packets(bad: list[NotedRequest]) -> bool:
@@ -224,9 +223,7 @@ def _loses_packets(bad: list[NotedRequest]) -> bool:
     return is_unopened and not any(noted.status for noted in bad)
 
 
-def _with_evidence(
-    diagnosis: Diagnosis, good: list[NotedRequest], bad: list[NotedRequest]
-) -> Diagnosis:
+def _evidence(good: list[NotedRequest], bad: list[NotedRequest]) -> list[str]:
     lines = []
     for name, of in (("address", attrgetter("peer")), ("certificate", _certificate)):
         totals = Counter(filter(None, map(of, good + bad)))
@@ -238,7 +235,7 @@ def _with_evidence(
                 for value, n in totals.most_common(_SHOWN_VALUES)
             )
             lines.append(f"{say(name)}: {'; '.join(counts)}")
-    return replace(diagnosis, details=tuple(lines or [say("nothing_in_common")]))
+    return lines or [say("nothing_in_common")]
 
 
 def _certificate(noted: NotedRequest) -> str:

@@ -135,10 +135,9 @@ class ProbeClient:
             is_cut=len(content) > _MAX_READ_BYTES,
         )
         noted.answered(received)
-        if proxy:
+        if proxy and response.status == 407:
             facts = proxy.facts(self.route.target)
-            if response.status == 407:
-                raise opening.login_error(response.headers, proxy).with_facts(facts)
+            raise opening.login_error(response.headers, proxy).with_facts(facts)
         if _NO_CERTIFICATE in received.body:
             raise ProbeError("tls.client_certificate")
         return received

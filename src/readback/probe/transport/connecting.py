@@ -120,12 +120,11 @@ def try_all(
 
 def _attempt(address: str, port: int, timeout: float) -> ConnectAttempt:
     started = time.monotonic()
-    error = None
     try:
         socket.create_connection((address, port), timeout).close()
-    except OSError as failure:
-        error = failure
-    return ConnectAttempt(address, time.monotonic() - started, error)
+    except OSError as error:
+        return ConnectAttempt(address, time.monotonic() - started, error)
+    return ConnectAttempt(address, time.monotonic() - started)
 
 
 def resolve_within(host: str, port: int, timeout: float) -> list[str]:

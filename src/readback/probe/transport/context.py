@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,7 +30,6 @@ MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
 UNKNOWN = PROBE_PATH.removeprefix(VERSION_PREFIX)
 """A path that no API has; requests for it need no key."""
-_PROXY = re.compile("_proxy$", re.IGNORECASE)
 
 
 @dataclass
@@ -51,6 +49,7 @@ class ProbeContext:
     deadline: float = math.inf
     """The time by which the run must end, on the monotonic clock."""
     key_destinations: set[str] = field(default_factory=set)
+    """The scheme and host of every address that received the key, safe to show."""
 
     # The comment after each of these fields names the step that sets it.
     base_url: BaseUrl = field(init=False)  # address
@@ -76,13 +75,11 @@ class ProbeContext:
     failures: dict[str, ProbeError] = field(default_factory=dict)
     """The first failure of each step, by step id; a repeat may still succeed."""
     redactor: Redactor = field(init=False)
-    """Removes the run's secrets from everything that is shown."""
 
     def __post_init__(self) -> None:
-        proxies = (
-            os.environ[variable] for variable in os.environ if _PROXY.search(variable)
-        )
-        urls = map(secrets_in, (self.entered_url, *proxies))
+        proxies = (name for name in os.environ if name.lower().endswith("_proxy"))
+        settings = (os.environ[name] for name in proxies)
+        urls = map(secrets_in, (self.entered_url, *settings))
         masks = dict.fromkeys(chain.from_iterable(urls), HIDDEN)
         for variable in KEY_VARIABLES:
             masks.update(Secret(os.environ.get(variable, "")).masks)
@@ -107,20 +104,13 @@ class ProbeContext:
         return (self.key or None) if "key" in vars(self) else None
 
     @property
-    def key_sent_to(self) -> str | None:
-        """The scheme and host of every address that received the key, safe to show."""
-        return ", ".join(sorted(self.key_destinations)) or None
-
-    @property
     def path(self) -> Path:
         has_proxy = "route" in vars(self) and self.route.proxy is not None
         is_here = "base_url" in vars(self) and is_loopback(self.base_url.host)
         return path_to(self.authority, has_proxy=has_proxy, is_here=is_here)
 
     def new_client(
-        self,
-        route: Route | None = None,
-        trusted: ssl.SSLContext | None = None,
+        self, route: Route | None = None, trusted: ssl.SSLContext | None = None
     ) -> ProbeClient:
         return ProbeClient(
             route or self.route,
@@ -154,7 +144,6 @@ class ProbeContext:
 
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
-Condition = Callable[[ProbeContext], object]
 
 
 class Step(NamedTuple):
@@ -163,6 +152,6 @@ class Step(NamedTuple):
     run: Check
     needs: tuple[str, ...] = ()
     """The ids of the steps that must succeed before this one can run."""
-    applies: Condition = lambda context: True
+    applies: Callable[[ProbeContext], bool] = lambda context: True
     """Whether the step is part of the run; called just before it would run."""
     repeats: int = 4

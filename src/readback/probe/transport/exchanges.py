@@ -211,7 +211,6 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
 
 
 def _is_mixed(equal: list[NotedRequest]) -> bool:
-    """Return whether only some of these identical requests succeeded."""
     best = min(noted.badness for noted in equal)
     is_different = len({noted.outcome for noted in equal}) > 1
     is_worse = best <= 1 or any(noted.is_failure for noted in equal)
@@ -251,8 +250,7 @@ def uses_up_limit(log: Iterable[NotedRequest]) -> bool:
 def outcome_of(error: ProbeError) -> str:
     if has_tag(error.id, "late") or error.id == "http.no_connection":
         return say("no_response")
-    status = error.facts.get("status")
-    if status:
+    if status := error.facts.get("status"):
         return say("with_status", status=status)
     return f"{say('a_closed_connection')} {error.facts.get('cut', '')}".rstrip()
 

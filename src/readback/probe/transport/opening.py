@@ -26,12 +26,7 @@ from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.base_url import BaseUrl, is_ip_address, shown_url
 from readback.probe.transport import connecting
-from readback.probe.transport.connecting import (
-    DeadlineSocket,
-    Proxy,
-    Route,
-    resolve_within,
-)
+from readback.probe.transport.connecting import DeadlineSocket, Proxy, Route
 
 _MAX_PAGE_BYTES = 65_536
 _MAX_PART_BYTES = 4096
@@ -58,7 +53,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     deadline = time.monotonic() + timeout
     addresses = route.addresses
     if not addresses:
-        addresses = tuple(resolve_within(route.host, route.port, timeout))
+        addresses = tuple(connecting.resolve_within(route.host, route.port, timeout))
     sock = connecting.connect(addresses, route.port, timeout)
     if route.proxy is None:
         return sock
@@ -129,14 +124,12 @@ def _encrypt(
     try:
         return call.result(max(0.0, deadline - time.monotonic()))
     except ssl.SSLCertVerificationError as error:
-        reason = sanitize(error.verify_message)
-        why = say("not_trusted", reason=reason)
+        why = say("not_trusted", reason=sanitize(error.verify_message))
         raise ProbeError("proxy.wrong_kind", why=why) from None
     except (socket.timeout, TimeoutError):
         raise
     except OSError:
-        why = say("no_tls")
-        raise ProbeError("proxy.wrong_kind", why=why) from None
+        raise ProbeError("proxy.wrong_kind", why=say("no_tls")) from None
 
 
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
@@ -201,7 +194,6 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
     # A proxy, or an API in its place, may give the reason in a line of JSON or text.
     short = sanitize(text) if len(page) <= _MAX_TEXT_BYTES and "<" not in text else ""
     title = page_title(text) or short
-    # The name that the proxy gives itself.
     names = [headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server")]
     squid = headers.get("X-Squid-Error", "")
     named = next(filter(None, names), "Squid" if squid else "")
@@ -262,7 +254,7 @@ def open_socks_tunnel(
     if proxy.scheme == "socks5" and not is_ip_address(host):
         try:
             left = max(0.0, deadline - time.monotonic())
-            addresses = resolve_within(host, target.port, left)
+            addresses = connecting.resolve_within(host, target.port, left)
         except OSError:
             why = say("not_resolved_here")
             raise ProbeError("proxies.malformed", why=why) from None
