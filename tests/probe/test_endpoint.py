@@ -99,6 +99,7 @@ def test_a_server_that_needs_no_key_works_without_one() -> None:
     assert report.id == "ok", ids(report)
     assert ids(report)["access"] == "endpoint.open"
     assert report.key_sent_to is None
+    assert "set OPENAI_API_KEY to any word" in " ".join(text.as_short(report).split())
 
 
 def test_a_public_list_of_models_does_not_prove_that_a_key_is_accepted() -> None:

@@ -57,6 +57,8 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     if len(others) > _MAX_OTHERS:
         count = len(others) - _MAX_OTHERS
         lines.append(_INDENT + say("count_more", count=count))
+    for note in report.notes:
+        lines += _wrapped(note, _INDENT, 3)
     # The first sentence of a successful report already says that it works.
     works = "works_steps" if report.decisive else "checked_steps"
     titles = ((works, report.working), ("not_tested_steps", report.not_tried))

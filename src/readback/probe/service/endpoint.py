@@ -17,7 +17,7 @@ from typing import Any
 
 from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import format_duration, sanitize
-from readback.probe.common.results import Diagnosis, ProbeError, as_warning
+from readback.probe.common.results import Diagnosis, Fact, ProbeError, as_warning
 from readback.probe.entered import PROVIDERS
 from readback.probe.service import answers, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
@@ -240,8 +240,10 @@ def check_completion(context: ProbeContext) -> Diagnosis:
             status = response.status
             raise ProbeError("http.error_in_success", status=status, detail=said)
         raise ProbeError("chat.form", how=say("another_form"))
+    note = say("needs_newer_limit") if context.token_limit == _NEWER_LIMIT else ""
     milliseconds = round(response.seconds * 1000, 3)
-    return diagnose("chat.completed", figure=response.figure, milliseconds=milliseconds)
+    facts: dict[str, Fact] = {"note": note, "milliseconds": milliseconds}
+    return diagnose("chat.completed", figure=response.figure, **facts)
 
 
 def check_stream(context: ProbeContext) -> Diagnosis:

@@ -27,6 +27,7 @@ from readback.probe.service import answers, recognition
 from readback.probe.transport.context import UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import (
     NotedRequest,
+    is_answered,
     mixed_requests,
     outcome_of,
     uses_up_limit,
@@ -82,9 +83,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         if _uses_up(asked, bad) and _is_slow_enough(context, bad):
             return [_rate_limit(context, log, HTTPStatus.SERVICE_UNAVAILABLE)]
         return [_mixture(context, log, bad)]
-    answered = [noted for noted in asked if noted.status and not noted.is_failure]
-    if len(answered) == len(asked) >= _FEWEST_ANSWERS:
-        return [diagnose("steady.ok", total=len(asked))]
+    answered = {n.request for n in asked if is_answered(n) and not n.is_failure}
+    if answered.issuperset(n.request for n in asked) and len(asked) >= _FEWEST_ANSWERS:
+        count = sum(noted.status == limited for noted in asked)
+        note = say("was_limited", count=count) if count else ""
+        return [diagnose("steady.ok", total=len(asked), note=note)]
     return []
 
 
