@@ -17,7 +17,7 @@ from html import escape
 from readback import __version__
 from readback.probe.common.catalogue import current, say
 from readback.probe.common.formatting import format_duration
-from readback.probe.common.results import Fixer, StepResult, Verdict
+from readback.probe.common.results import StepResult, Verdict
 from readback.probe.entered import OPENAI_DEFAULT
 from readback.probe.report import (
     ProbeReport,
@@ -134,8 +134,7 @@ def _who(report: ProbeReport) -> str:
 
 
 def _message_title(report: ProbeReport) -> str:
-    fixer = Fixer.OPERATOR if report.fixer is Fixer.SHARED else report.fixer
-    return say("text_to_send", fixer=say(str(fixer)))
+    return say("text_to_send", fixer=say(str(report.fixer.other)))
 
 
 def _effort(report: ProbeReport) -> tuple[str, str]:
