@@ -6,6 +6,7 @@ Every server records its requests, so the tests know where a key arrived.
 import json
 from contextlib import ExitStack
 from dataclasses import replace
+from email.message import Message
 
 import pytest
 
@@ -16,6 +17,7 @@ from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import ProbeResponse
 from tests.probe.gateway import (
     Reply,
     editing,

@@ -50,7 +50,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
     if not context.base_url.is_encrypted:
         is_public = _is_public_host(context) and context.route.proxy is None
-        return [diagnose("address.unencrypted" if is_public else "tls.none")]
+        finding = "address.unencrypted" if is_public else "tls.none"
+        return [diagnose(finding, base_url=str(context.base_url))]
     usable, trouble = stores.find(context.authorities, context.certificate)
     first, *others = usable
     handshake = ask(context, first, usable[first])

@@ -16,10 +16,11 @@ from http import HTTPStatus
 from readback import keys
 from readback.contract import HEALTH_PATH, VERSION_PREFIX
 from readback.probe.common.catalogue import diagnose, say
-from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
+from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service, Verdict
 from readback.probe.connection import tls
 from readback.probe.entered.base_url import (
     GOOGLE_VERSION,
+    PORTS,
     BaseUrl,
     shown_url,
     with_version,
@@ -39,6 +40,8 @@ _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
 def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
     unknown, models = _first_answers(context)
+    if unknown.is_upgrade and context.base_url.port == PORTS["http"]:
+        return _over_tls(context)
     if behind := _behind_gateway(context, models):
         context.models_without_key = models
         return _readback(context, *behind)
@@ -63,6 +66,16 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         what = _try_key(context, models, chat)
     context.service = Service.ENDPOINT
     return [*mistakes, what]
+
+
+def _over_tls(context: ProbeContext) -> list[Diagnosis]:
+    """Go on with the https address to which the service redirects."""
+    secure = replace(context.base_url, scheme="https", port=PORTS["https"])
+    context.base_url = secure
+    context.route = replace(context.route, target=secure)
+    problems = [found for found in tls.check(context) if found.verdict != Verdict.OK]
+    warning = diagnose("address.unencrypted", base_url=str(secure))
+    return [warning, *problems, *check(context)]
 
 
 def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
