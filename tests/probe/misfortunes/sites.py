@@ -60,7 +60,8 @@ _WALLS = (
         lambda call: answering(302, Location=call.target, Set_Cookie="seen=1")(call),
         "cookie|loop|itself|same address",
         by="operator network",
-        never=("Use the final address",),
+        never=("Use the final address", "only a browser can pass"),
+        id="http.redirect_loop",
     ),
     _row(
         "a captive portal answers every request with its page",
