@@ -78,6 +78,13 @@ _WALLS = (
         id="http.redirect",
     ),
     _row(
+        "nginx says that plain HTTP came to its port for HTTPS",
+        page(400, "400 The plain HTTP request was sent to HTTPS port", Server="nginx"),
+        "Use https://",
+        by="you",
+        id="http.tls_port",
+    ),
+    _row(
         "a redirect to another path",
         answering(302, Location="https://a.example/api/v1/models"),
         "Use https://a.example/api/v1 ",

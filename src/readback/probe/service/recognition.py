@@ -9,6 +9,7 @@ because it may be a gateway to an API.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -35,6 +36,8 @@ _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
 # A key that no Readback server accepts: its checksum is wrong.
 _NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
 _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
+# How nginx, Go and Apache say that a port expects TLS.
+_TO_TLS_PORT = re.compile("HTTP.* to (an )?HTTPS (port|server)|to an SSL-enabled")
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -84,7 +87,8 @@ def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]
     except ProbeError as failure:
         raise _examine_port(context, failure) from None
     # Web servers respond to plain HTTP on a TLS port with 400.
-    if unknown.status == HTTPStatus.BAD_REQUEST and _expects_tls(context):
+    is_bad = unknown.status == HTTPStatus.BAD_REQUEST
+    if is_bad and (_TO_TLS_PORT.search(unknown.text) or _expects_tls(context)):
         raise ProbeError("http.tls_port", port=context.base_url.port)
     return unknown, context.ask(MODELS, with_key=False)
 
