@@ -86,6 +86,7 @@ _NOT_ALLOWED = re.compile(
 )
 # The error numbers of Cloudflare and ngrok for a service that cannot be reached.
 _DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b|err_ngrok_3200", re.I)
+_NO_TUNNEL = re.compile(r"tunnel error|error(?: code:?)? 1033\b|err_ngrok_3200", re.I)
 
 
 _Seen = tuple[object, str]
@@ -241,10 +242,13 @@ def _facts(seen: _Response) -> dict[str, Fact]:
     code = sanitize(next(filter(None, codes), ""))
     # Pages often have the code in their title, too.
     code = "" if code in seen.said else code
+    is_tunnel = _NO_TUNNEL.search(f"{seen.text} {code}")
+    title = f"{seen.said} {code}".strip() or nothing
     facts: dict[str, Fact] = {
         "status": seen.status,
         "title": f"{seen.said} {code}".strip() or nothing,
         "name": seen.name or say("a_gateway"),
+        "cause": say("tunnel_is_down" if is_tunnel else "cannot_reach"),
         "after": say("retry_after", after=after) if after else "",
         "when": say("after_time" if after else "in_a_few_minutes", after=after),
         "wait": seconds or say("a_few"),
