@@ -32,7 +32,7 @@ _ASKING = {
 # Findings, with any status, that may change once the key is sent.
 _WITHOUT_KEY = {
     *("http.login_wall", "http.sign_in"),
-    *("between.forbidden", "between.rate_limited"),
+    *("between.forbidden", "http.rate_limited"),
 }
 _ABOUT_FORM = {HTTPStatus.BAD_REQUEST, *instead.OF_FORM}
 # Words in a refusal that indicate a missing key.

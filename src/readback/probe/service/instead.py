@@ -205,7 +205,7 @@ def _of_servers(seen: _Response) -> Iterator[_Seen]:
 def _by_status(seen: _Response) -> Iterator[_Seen]:
     """Yield what the status suggests, for responses that nothing else explains."""
     yield seen.has(401), "http.sign_in"
-    yield seen.has(429), "between.rate_limited"
+    yield seen.has(429), "http.rate_limited"
     # A filter shows a page for people or says that it blocks the request.
     is_filter = seen.is_page or blocks(seen.received)
     yield seen.has(403) and not is_filter, "between.forbidden"
@@ -246,7 +246,8 @@ def _facts(seen: _Response) -> dict[str, Fact]:
     title = f"{seen.said} {code}".strip() or nothing
     facts: dict[str, Fact] = {
         "status": seen.status,
-        "title": f"{seen.said} {code}".strip() or nothing,
+        "title": title,
+        "detail": title,
         "name": seen.name or say("a_gateway"),
         "cause": say("tunnel_is_down" if is_tunnel else "cannot_reach"),
         "after": say("retry_after", after=after) if after else "",
