@@ -198,8 +198,10 @@ def _mixture(
     is_read = context.path in (Path.PROXY, Path.INTERCEPTED)
     cause = "proxy_fails" if is_read else "some_servers_fail"
     lone = {noted.peer for noted in bad} - {noted.peer for noted in good} - {""}
+    until = say("let_it_retry")
     if lone:
         cause = "addresses_fail"
+        until = say("use_the_others", good=", ".join({noted.peer for noted in good}))
     elif bad == asked[: len(bad)]:
         cause = "was_starting"
     if finding == "sometimes.certificate":
@@ -216,6 +218,7 @@ def _mixture(
         bad=len(bad),
         total=len(asked),
         cause=say(cause, addresses=", ".join(sorted(lone))),
+        until=until,
     )
     return replace(diagnosis, details=tuple(_evidence(good, bad)))
 
