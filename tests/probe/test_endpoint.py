@@ -6,6 +6,7 @@ Every server records its requests, so the tests know where a key arrived.
 import json
 from contextlib import ExitStack
 from dataclasses import replace
+from email.message import Message
 
 import pytest
 
@@ -16,7 +17,9 @@ from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import ProbeResponse
 from tests.probe.gateway import (
+    Call,
     Reply,
     editing,
     gateway,
@@ -85,6 +88,68 @@ def test_a_limit_of_tokens_under_its_newer_name_is_tried_once() -> None:
     assert report.id == "ok", ids(report)
     # The refused request, its repetition with the new parameter, and the stream.
     assert sum(request.method == "POST" for request in server.requests) == 3
+    assert "must send max_completion_tokens" in text.as_short(report)
+
+
+def test_a_400_that_asks_for_a_key_gets_it() -> None:
+    refusal = Answer(400, b'{"error": "Incorrect API key provided: xa***AB."}')
+    with provider(without_key=refusal) as server:
+        report = probed(server.base_url)
+    assert ids(report)["access"] == "key.accepted"
+
+
+def test_a_key_that_is_a_plain_word_is_sent_where_nothing_asks_for_it() -> None:
+    with provider(without_key=Answer(403), wrong_key=Answer(403)) as server:
+        report = probed(server.base_url, key="ollama")
+        kept = probed(server.base_url)
+    assert (report.id, kept.id) == ("between.forbidden", "key.kept")
+    assert "--host-header" in report.next_step
+
+
+@pytest.mark.parametrize(("status", "who"), [(401, "a gateway"), (403, "Your key may")])
+def test_advice_after_a_refused_completion_fits_what_was_run(
+    status: int, who: str
+) -> None:
+    refusal = Answer(status, error(message="Not for you", type="auth"))
+    with provider(completed=refusal) as server:
+        report = probed(server.base_url, chat=MODEL)
+    assert report.id == "endpoint.refused"
+    assert who in report.next_step
+    assert "--chat" not in report.next_step
+
+
+def test_a_429_that_was_answered_later_is_shown() -> None:
+    refused: list[str] = []
+
+    def once(call: Call) -> Reply:
+        if refused or not call["Authorization"]:
+            return pass_on(call)
+        refused.append(call.target)
+        return Reply(429)
+
+    with provider() as server, gateway(server.base_url, once) as busy:
+        report = probed(busy.base_url)
+    assert report.id == "ok", ids(report)
+    assert "429" in text.as_short(report)
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "is_kept"),
+    [
+        (308, "https://a.example/v1/models", True),
+        (307, "https://a.example/v1/models", True),
+        (301, "https://a.example/v1/models", False),
+        (308, "https://b.example/v1/models", False),
+        (308, "https://a.example/", False),
+    ],
+)
+def test_only_a_redirect_that_keeps_the_text_is_an_upgrade(
+    status: int, location: str, is_kept: bool
+) -> None:
+    headers = Message()
+    headers["Location"] = location
+    url = "http://a.example/v1/models"
+    assert ProbeResponse(url, status, headers, b"", 0.0).is_upgrade == is_kept
 
 
 def test_a_completion_without_usage_is_a_completion() -> None:
@@ -99,6 +164,7 @@ def test_a_server_that_needs_no_key_works_without_one() -> None:
     assert report.id == "ok", ids(report)
     assert ids(report)["access"] == "endpoint.open"
     assert report.key_sent_to is None
+    assert "set OPENAI_API_KEY to any word" in " ".join(text.as_short(report).split())
 
 
 def test_a_public_list_of_models_does_not_prove_that_a_key_is_accepted() -> None:

@@ -48,7 +48,7 @@ NOT_ACCEPTED = diagnose("key.refused", detail="It is revoked.", sent_to="a")
 PAGE = diagnose("http.html", status=200, title="“Welcome”")
 CHANGED = diagnose("echo.changed", difference="character 1", cause="")
 SWAPPED = diagnose("echo.swapped")
-MIXED = diagnose("sometimes.fails", bad=3, total=10, outcomes="502", cause="")
+MIXED = diagnose("sometimes.fails", bad=3, total=10, outcomes="502", cause="", until="")
 
 
 def with_fixer(diagnosis: Diagnosis) -> Diagnosis:

@@ -42,6 +42,7 @@ def test_a_whole_walk_goes_through_the_proxy(
         report = ProbeRun(context).run(QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "proxies.used" in {result.diagnosis.id for result in report.results}
+    assert any("httpx[socks]" in note for note in report.notes)
     assert set(server.targets) == {target}
 
 

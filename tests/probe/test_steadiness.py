@@ -137,6 +137,7 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
     assert re.search(rf"{re.escape(other)}: ([1-9]\d*) of \1\b", line)
     assert f"{good}: 0 of " in line
     assert f"Every request to {other} failed" in report.next_step
+    assert f"until it is fixed, use {good}" in report.next_step
 
 
 def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(

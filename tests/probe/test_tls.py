@@ -98,6 +98,21 @@ def found_with(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Found:
 # Certificate stores, of which only some trust the server.
 
 
+def test_a_variable_whose_file_lacks_the_authority_is_named(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {
+        StoreKind.VARIABLE: trusting(),
+        StoreKind.CERTIFI: trusting(resources.authority.root),
+    }
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/own.pem")
+    monkeypatch.setattr(stores, "find", lambda *_: (known, None))
+    with gateway("", tls=[resources.authority.serves()]) as server:
+        first, *_ = tls.check(context_for(server.port))
+    assert (first.id, first.verdict) == ("tls.store", Verdict.FAIL)
+    assert "SSL_CERT_FILE is set to /etc/own.pem" in first.sentence
+
+
 @pytest.mark.parametrize(
     ("first", "second", "finding"),
     [

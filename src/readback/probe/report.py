@@ -108,6 +108,12 @@ class ProbeReport:
         return [result for name, result in found.items() if name != self.id]
 
     @property
+    def notes(self) -> list[str]:
+        """What some programs need although nothing is wrong."""
+        found = (result.diagnosis.facts.get("note") for result in self.results)
+        return [] if self.decisive else [str(note) for note in found if note]
+
+    @property
     def working(self) -> list[str]:
         troubled = self._titles(Verdict.FAIL, Verdict.WARN)
         return [title for title in self._titles(Verdict.OK) if title not in troubled]
@@ -228,7 +234,7 @@ def openssl_version() -> str:
 EVIDENCE = (
     *("host", "port", "addresses", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
-    *("received", "request_id"),
+    *("received", "request_id", "note"),
 )
 
 

@@ -278,8 +278,8 @@ def _explains(warning: Diagnosis, failure: Diagnosis, path: Path) -> bool:
         return failure.id != "proxy.unreachable"
     # Through a tunnel, the answer comes from the service, not from the proxy.
     is_server_error = str(failure.facts.get("status", "")).startswith("5")
-    is_failed = is_server_error or failure.id in ("http.silent", "http.proxy_page")
-    return path is Path.PROXY and is_failed
+    pages = ("http.silent", "http.proxy_page", "between.blocked")
+    return path is Path.PROXY and (is_server_error or failure.id in pages)
 
 
 def origin(error: Exception) -> str:

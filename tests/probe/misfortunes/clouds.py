@@ -62,6 +62,13 @@ _PLATFORMS = (
         "Application error|Heroku|down|crash",
         by="operator",
     ),
+    row(
+        "Cloudflare: the connector of a tunnel is down (1033)",
+        page(530, "Cloudflare Tunnel error", "Error 1033", Server="cloudflare"),
+        "tunnel's program .*not running",
+        by="operator",
+        id="http.gateway",
+    ),
     *(
         row(
             f"ngrok: {what} ({code})",

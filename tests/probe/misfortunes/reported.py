@@ -3,6 +3,7 @@
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from tests.probe.gateway import (
     Behavior,
@@ -276,10 +277,10 @@ _RATE = (
 
 
 @contextmanager
-def _localhost(resources: Resources):
+def _localhost(resources: Resources, host: str = "localhost"):
     """Send requests for localhost to a proxy, which answers 500."""
     with proxied(page(500, "500", Server="tinyproxy"))(resources) as probe_input:
-        url = probe_input.base_url.replace(SERVICE, "localhost")
+        url = probe_input.base_url.replace(SERVICE, host)
         yield replace(probe_input, base_url=url)
 
 
@@ -295,7 +296,14 @@ _SETTINGS = (
         _localhost,
         ("localhost", "NO_PROXY"),
         "you",
-        id="proxies.loopback",
+        id="proxies.near",
+    ),
+    Misfortune(
+        "a proxy also gets requests for a host in the local network",
+        partial(_localhost, host="192.168.1.50"),
+        (r"192\.168\.1\.50", "NO_PROXY"),
+        "you",
+        id="proxies.near",
     ),
     Misfortune(
         "a key that is also the name of the host",

@@ -60,7 +60,8 @@ _WALLS = (
         lambda call: answering(302, Location=call.target, Set_Cookie="seen=1")(call),
         "cookie|loop|itself|same address",
         by="operator network",
-        never=("Use the final address",),
+        never=("Use the final address", "only a browser can pass"),
+        id="http.redirect_loop",
     ),
     _row(
         "a captive portal answers every request with its page",
@@ -75,6 +76,13 @@ _WALLS = (
         r"127\.0\.0\.1:18443",
         by="you operator",
         id="http.redirect",
+    ),
+    _row(
+        "nginx says that plain HTTP came to its port for HTTPS",
+        page(400, "400 The plain HTTP request was sent to HTTPS port", Server="nginx"),
+        "Use https://",
+        by="you",
+        id="http.tls_port",
     ),
     _row(
         "a redirect to another path",

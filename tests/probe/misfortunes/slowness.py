@@ -182,7 +182,7 @@ _LIMITS = (
         "completions alone are limited by a gateway",
         when(is_chat, _GATEWAY_429),
         by="operator",
-        id="between.rate_limited",
+        id="http.rate_limited",
     ),
     _limit(
         "the model list alone is limited by a gateway",

@@ -55,7 +55,7 @@ _TABLE: dict[Fault, tuple[Fixer, ...]] = {
     Fault.SETTING: (Fixer.YOU,) * len(Path),
     Fault.NETWORK: (Fixer.NETWORK,) * len(Path),
     Fault.PROXY: (Fixer.PROXY,) * len(Path),
-    Fault.BEYOND: (Fixer.EITHER,) * len(Path),
+    Fault.BEYOND: (Fixer.ANYONE,) * len(Path),
     Fault.PROBE: (Fixer.AUTHORS,) * len(Path),
     Fault.SHARED: (Fixer.SHARED,) * len(Path),
     # One column for each member of `Path`, in that order.

@@ -57,7 +57,7 @@ class Fault(_Word):
     """A problem below TLS: with names, routes, packets or firewalls."""
     PROXY = "proxy"
     BEYOND = "beyond"
-    """The proxy works, but it or what is behind it cannot reach the service."""
+    """The proxy or what is behind it, or the setting that names the proxy."""
     CONNECTION = "connection"
     """A connection that breaks, on the path or at its end."""
     CERTIFICATE = "certificate"
@@ -82,15 +82,20 @@ class Fixer(_Word):
     OPERATOR = "operator"
     SHARED = "operator_or_you"
     EITHER = "network_or_operator"
+    ANYONE = "you_proxy_or_operator"
     AUTHORS = "authors"
 
     @property
     def in_json(self) -> str | None:
         """Return the word for JSON, which counts proxies as part of the network."""
-        if self is Fixer.SHARED:
-            return str(Fixer.OPERATOR)
         is_network = self in (Fixer.PROXY, Fixer.INTERCEPTION)
-        return str(Fixer.NETWORK if is_network else self) or None
+        return str(Fixer.NETWORK if is_network else self.other) or None
+
+    @property
+    def other(self) -> Fixer:
+        """Who it may be besides the user, who can send them a text."""
+        others = {Fixer.SHARED: Fixer.OPERATOR, Fixer.ANYONE: Fixer.EITHER}
+        return others.get(self, self)
 
 
 @dataclass(frozen=True)

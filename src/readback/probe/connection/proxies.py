@@ -19,7 +19,7 @@ from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError, as_warning
 from readback.probe.connection import stores
-from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address, is_loopback
+from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address, is_local
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import Proxy, Route
 
@@ -80,9 +80,10 @@ def _used(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     if entry := next(similar, ""):
         names = {"entry": sanitize(entry), "host": base_url.host}
         warnings.append(diagnose("proxies.no_proxy_ignored", **names))
-    elif is_loopback(base_url.host):
-        warnings.append(diagnose("proxies.loopback", host=base_url.host, **facts))
-    used = diagnose("proxies.used", scheme=proxy.scheme, **facts)
+    elif _is_near(base_url.host):
+        warnings.append(diagnose("proxies.near", host=base_url.host, **facts))
+    note = say("needs_socks") if proxy.is_socks else ""
+    used = diagnose("proxies.used", scheme=proxy.scheme, note=note, **facts)
     return [used, *warnings], Route(base_url, proxy)
 
 
@@ -121,6 +122,12 @@ def read_setting(value: str, variable: str) -> Proxy:
         login,
         stores.together() if parts.scheme == "https" else None,
     )
+
+
+def _is_near(host: str) -> bool:
+    """Return whether this is a host here or in a local network."""
+    is_short = "." not in host or host.endswith((".localhost", ".local", ".lan"))
+    return is_local(host) if is_ip_address(host) else is_short
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:

@@ -50,7 +50,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
     if not context.base_url.is_encrypted:
         is_public = _is_public_host(context) and context.route.proxy is None
-        return [diagnose("address.unencrypted" if is_public else "tls.none")]
+        finding = "address.unencrypted" if is_public else "tls.none"
+        return [diagnose(finding, base_url=str(context.base_url))]
     usable, trouble = stores.find(context.authorities, context.certificate)
     first, *others = usable
     handshake = ask(context, first, usable[first])
@@ -74,6 +75,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         raise trouble or stores.unusable(variable, reason)
     context.trusted = usable[trusting[0]]
     findings = _findings(context, seen, trusting[0])
+    refusing = seen.get(StoreKind.VARIABLE)
+    if refusing and refusing.verification_error:
+        issuer = certificates.read_chain(refusing.chain)[0].issuer
+        reason = say("lacks_issuer", issuer=issuer)
+        trouble = trouble or stores.unusable(stores.naming_variable() or "", reason)
     return [from_error(trouble), *findings] if trouble else findings
 
 
@@ -112,7 +118,7 @@ def _findings(
     faults = {
         "tls.strict": best.strict_error,
         "tls.private_authority": is_private and not is_own,
-        "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
+        "tls.only_certifi": by_machine,
         "tls.only_system": is_by_machine or (is_own and not context.authorities),
         "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
         "tls.expires_soon": own.expires_soon,
@@ -241,7 +247,11 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     if error.verify_code in _UNKNOWN:
         finding = _unknown_id(chain, error.verify_code)
         named = stores.named(context.authorities)
+        is_sent = any(other.raw_name == chain[0].raw_issuer for other in chain)
+        facts["missing"] = say("set_root" if is_sent else "send_issuer")
+        facts["named"] = ""
         if named and finding == "tls.unknown_issuer":
+            facts["named"] = say("not_in_store", variable=named[0], path=named[1])
             return _lacking_in(named, chain, error.verify_code, facts)
         return ProbeError(finding, **facts)
     return ProbeError("tls.untrusted", **facts)
@@ -322,7 +332,7 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
             return ProbeError("tls.plain_http", **facts)
         if not handshake.is_answered and _depends_on_name(context):
             return ProbeError("tls.filtered_name", host=base_url.host)
-        late = say("late", seconds=decimal(f"{context.timeout:g}"))
+        late = say("late_in_tls", seconds=decimal(f"{context.timeout:g}"))
         how = late if handshake.is_late else say("a_closed_connection")
         return ProbeError("tls.cut", how=how)
     finding = "tls.refused" if handshake.is_answered else "tls.plain_http"

@@ -59,7 +59,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
         if any(map(_VARIABLE.match, (text.strip(), found))):
             raise ProbeError("key.invalid", reason=say("is_variable"))
         if not found:
-            return [diagnose("key.absent")], Secret("")
+            return [diagnose("key.absent", note=say("needs_any_key"))], Secret("")
         _refuse(found)
     key = Secret(found)
     is_ours = key.is_readback_key

@@ -17,7 +17,7 @@ from html import escape
 from readback import __version__
 from readback.probe.common.catalogue import current, say
 from readback.probe.common.formatting import format_duration
-from readback.probe.common.results import Fixer, StepResult, Verdict
+from readback.probe.common.results import StepResult, Verdict
 from readback.probe.entered import OPENAI_DEFAULT
 from readback.probe.report import (
     ProbeReport,
@@ -57,6 +57,8 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     if len(others) > _MAX_OTHERS:
         count = len(others) - _MAX_OTHERS
         lines.append(_INDENT + say("count_more", count=count))
+    for note in report.notes:
+        lines += _wrapped(note, _INDENT, 3)
     # The first sentence of a successful report already says that it works.
     works = "works_steps" if report.decisive else "checked_steps"
     titles = ((works, report.working), ("not_tested_steps", report.not_tried))
@@ -132,8 +134,7 @@ def _who(report: ProbeReport) -> str:
 
 
 def _message_title(report: ProbeReport) -> str:
-    fixer = Fixer.OPERATOR if report.fixer is Fixer.SHARED else report.fixer
-    return say("text_to_send", fixer=say(str(fixer)))
+    return say("text_to_send", fixer=say(str(report.fixer.other)))
 
 
 def _effort(report: ProbeReport) -> tuple[str, str]:

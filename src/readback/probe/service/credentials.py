@@ -32,7 +32,7 @@ _ASKING = {
 # Findings, with any status, that may change once the key is sent.
 _WITHOUT_KEY = {
     *("http.login_wall", "http.sign_in"),
-    *("between.forbidden", "between.rate_limited"),
+    *("between.forbidden", "http.rate_limited"),
 }
 _ABOUT_FORM = {HTTPStatus.BAD_REQUEST, *instead.OF_FORM}
 # Words in a refusal that indicate a missing key.
@@ -46,10 +46,12 @@ _ABOUT_KEY = re.compile(
 def asks(response: ProbeResponse) -> bool:
     """Return whether an unrecognized service may be asking for a key."""
     is_json = isinstance(response.json, (dict, list))
-    is_forbidden = response.status == HTTPStatus.FORBIDDEN and is_json
-    if response.status != HTTPStatus.UNAUTHORIZED and not is_forbidden:
-        return False
-    return _judged(response).id in _ASKING
+    status = response.status
+    # xAI and Google refuse a missing key with 400.
+    is_missed = status == HTTPStatus.BAD_REQUEST and misses_key(response)
+    is_explained = is_json and (status == HTTPStatus.FORBIDDEN or is_missed)
+    is_asking = status == HTTPStatus.UNAUTHORIZED or is_explained
+    return is_asking and _judged(response).id in _ASKING
 
 
 def depends_on_key(response: ProbeResponse) -> bool:
@@ -77,11 +79,11 @@ def misses_key(response: ProbeResponse) -> bool:
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether --chat was given and the response is no page, redirect or 5xx."""
+    """Return whether the key may be sent to what is no page, redirect or 5xx."""
     is_error = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     is_redirect = 300 <= response.status < HTTPStatus.BAD_REQUEST
     is_other = is_error or is_redirect or answers.is_html(response)
-    return context.chat_model is not None and not is_other
+    return context.is_key_released and not is_other
 
 
 def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
@@ -93,7 +95,7 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
         because = _password(response) or other
         advice = say("ask_for_access")
     else:
-        has_consent = context.chat_model is not None and not is_page
+        has_consent = context.is_key_released and not is_page
         because = _reason(context, response) if key and not has_consent else ""
         advice = say("ask_for_access" if is_page else "send_with_chat")
     if because and because == _password(response):
@@ -108,7 +110,7 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
 
 
 def kept_from_host(context: ProbeContext) -> ProbeError | None:
-    because = "" if context.chat_model else next(_about_host(context), "")
+    because = "" if context.is_key_released else next(_about_host(context), "")
     advice = say("send_with_chat")
     return ProbeError("key.kept", because=because, advice=advice) if because else None
 

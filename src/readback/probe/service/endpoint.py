@@ -17,7 +17,7 @@ from typing import Any
 
 from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import format_duration, sanitize
-from readback.probe.common.results import Diagnosis, ProbeError, as_warning
+from readback.probe.common.results import Diagnosis, Fact, ProbeError, as_warning
 from readback.probe.entered import PROVIDERS
 from readback.probe.service import answers, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
@@ -74,10 +74,10 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
         response = context.models = context.ask(MODELS) if key else without_key
         if _lacks_models(context, response):
             # The completion, if one is requested, shows whether the key is accepted.
-            return [] if context.chat_model else _no_models(response)
+            return [] if context.chat_model else _no_models(context, response)
         if error := _refused_access(context, response):
             if error.id == "key.other_header" and _has_own_chat(context):
-                return _no_models(response)
+                return _no_models(context, response)
             raise error
     except ProbeError as error:
         error.is_final = context.is_tried
@@ -86,11 +86,12 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     return diagnose(finding, figure=response.figure)
 
 
-def _no_models(response: ProbeResponse) -> Diagnosis:
+def _no_models(context: ProbeContext, response: ProbeResponse) -> Diagnosis:
     is_restricted = response.status == HTTPStatus.FORBIDDEN
     said = f"{response.status} {answers.words(response)}".rstrip()
     known = say("may_lack_permission" if is_restricted else "is_key_accepted")
-    return diagnose("endpoint.no_models", said=said, known=known)
+    ask = _ask_with_chat(context)
+    return diagnose("endpoint.no_models", said=said, known=known, ask=ask)
 
 
 def _has_own_chat(context: ProbeContext) -> bool:
@@ -168,7 +169,7 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
         return []
     if isinstance(context.models.json, list):
         facts = {"known": say("as_clients_read_it"), "said": say("bare_array")}
-        return diagnose("endpoint.no_models", **facts)
+        return diagnose("endpoint.no_models", **facts, ask="")
     if not names:
         return diagnose("models.empty")
     shown = sorted(names)[:_SHOWN_MODELS]
@@ -219,12 +220,21 @@ def refused(
     is_bearer = context.base_url.path.endswith("/openai/v1") and "invalid" in detail
     if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
         finding = "key.refused" if is_bearer else "key.other_header"
+    is_accepted = not context.models_without_key.is_success
+    is_behind = is_accepted and response.status == HTTPStatus.UNAUTHORIZED
     return ProbeError(
         finding,
         status=response.status,
         detail=detail,
         wait=response.retry_after or say("a_few"),
+        advice=say("gateway_key" if is_behind else "right_to_complete")
+        if response.url.endswith(CHAT)
+        else f"{say('right_to_list')}{_ask_with_chat(context)}",
     )
+
+
+def _ask_with_chat(context: ProbeContext) -> str:
+    return "" if context.chat_model else say("ask_with_chat")
 
 
 def check_completion(context: ProbeContext) -> Diagnosis:
@@ -240,8 +250,10 @@ def check_completion(context: ProbeContext) -> Diagnosis:
             status = response.status
             raise ProbeError("http.error_in_success", status=status, detail=said)
         raise ProbeError("chat.form", how=say("another_form"))
+    note = say("needs_newer_limit") if context.token_limit == _NEWER_LIMIT else ""
     milliseconds = round(response.seconds * 1000, 3)
-    return diagnose("chat.completed", figure=response.figure, milliseconds=milliseconds)
+    facts: dict[str, Fact] = {"note": note, "milliseconds": milliseconds}
+    return diagnose("chat.completed", figure=response.figure, **facts)
 
 
 def check_stream(context: ProbeContext) -> Diagnosis:

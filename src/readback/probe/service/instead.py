@@ -86,6 +86,7 @@ _NOT_ALLOWED = re.compile(
 )
 # The error numbers of Cloudflare and ngrok for a service that cannot be reached.
 _DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b|err_ngrok_3200", re.I)
+_NO_TUNNEL = re.compile(r"tunnel error|error(?: code:?)? 1033\b|err_ngrok_3200", re.I)
 
 
 _Seen = tuple[object, str]
@@ -204,7 +205,7 @@ def _of_servers(seen: _Response) -> Iterator[_Seen]:
 def _by_status(seen: _Response) -> Iterator[_Seen]:
     """Yield what the status suggests, for responses that nothing else explains."""
     yield seen.has(401), "http.sign_in"
-    yield seen.has(429), "between.rate_limited"
+    yield seen.has(429), "http.rate_limited"
     # A filter shows a page for people or says that it blocks the request.
     is_filter = seen.is_page or blocks(seen.received)
     yield seen.has(403) and not is_filter, "between.forbidden"
@@ -241,10 +242,14 @@ def _facts(seen: _Response) -> dict[str, Fact]:
     code = sanitize(next(filter(None, codes), ""))
     # Pages often have the code in their title, too.
     code = "" if code in seen.said else code
+    is_tunnel = _NO_TUNNEL.search(f"{seen.text} {code}")
+    title = f"{seen.said} {code}".strip() or nothing
     facts: dict[str, Fact] = {
         "status": seen.status,
-        "title": f"{seen.said} {code}".strip() or nothing,
+        "title": title,
+        "detail": title,
         "name": seen.name or say("a_gateway"),
+        "cause": say("tunnel_is_down" if is_tunnel else "cannot_reach"),
         "after": say("retry_after", after=after) if after else "",
         "when": say("after_time" if after else "in_a_few_minutes", after=after),
         "wait": seconds or say("a_few"),

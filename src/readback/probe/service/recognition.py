@@ -9,6 +9,7 @@ because it may be a gateway to an API.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -16,10 +17,11 @@ from http import HTTPStatus
 from readback import keys
 from readback.contract import HEALTH_PATH, VERSION_PREFIX
 from readback.probe.common.catalogue import diagnose, say
-from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
+from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service, Verdict
 from readback.probe.connection import tls
 from readback.probe.entered.base_url import (
     GOOGLE_VERSION,
+    PORTS,
     BaseUrl,
     shown_url,
     with_version,
@@ -34,11 +36,15 @@ _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
 # A key that no Readback server accepts: its checksum is wrong.
 _NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
 _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
+# How nginx, Go and Apache say that a port expects TLS.
+_TO_TLS_PORT = re.compile("HTTP.* to (an )?HTTPS (port|server)|to an SSL-enabled")
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
     unknown, models = _first_answers(context)
+    if unknown.is_upgrade and context.base_url.port == PORTS["http"]:
+        return _over_tls(context)
     if behind := _behind_gateway(context, models):
         context.models_without_key = models
         return _readback(context, *behind)
@@ -65,13 +71,24 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     return [*mistakes, what]
 
 
+def _over_tls(context: ProbeContext) -> list[Diagnosis]:
+    """Go on with the https address to which the service redirects."""
+    secure = replace(context.base_url, scheme="https", port=PORTS["https"])
+    context.base_url = secure
+    context.route = replace(context.route, target=secure)
+    problems = [found for found in tls.check(context) if found.verdict != Verdict.OK]
+    warning = diagnose("address.unencrypted", base_url=str(secure))
+    return [warning, *problems, *check(context)]
+
+
 def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
     try:
         unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
         raise _examine_port(context, failure) from None
     # Web servers respond to plain HTTP on a TLS port with 400.
-    if unknown.status == HTTPStatus.BAD_REQUEST and _expects_tls(context):
+    is_bad = unknown.status == HTTPStatus.BAD_REQUEST
+    if is_bad and (_TO_TLS_PORT.search(unknown.text) or _expects_tls(context)):
         raise ProbeError("http.tls_port", port=context.base_url.port)
     return unknown, context.ask(MODELS, with_key=False)
 

@@ -39,15 +39,14 @@ def judge(
         target = urljoin(response.url, location)
         old = urlsplit(response.url)
         new = urlsplit(target)
-        finding, kind = _found(response, old, new, is_recognized)
+        finding, kind = _found(old, new, is_recognized)
     except ValueError:
         invalid = say("an_invalid_address")
         return ProbeError("http.redirect", location=invalid, use=say("use_final"))
     shown = shown_url(target)
-    title = say("a_redirect", location=shown)
     facts: dict[str, Fact] = {
         "status": response.status,
-        "title": say("sets_cookie") if finding == "between.challenge" else title,
+        "title": say("a_redirect", location=shown),
         "location": shown,
         "kind": say(kind) if kind else "",
         "use": _advice(old, new, shown),
@@ -55,9 +54,7 @@ def judge(
     return ProbeError(finding, **facts)
 
 
-def _found(
-    response: ProbeResponse, old: SplitResult, new: SplitResult, is_recognized: bool
-) -> tuple[str, str]:
+def _found(old: SplitResult, new: SplitResult, is_recognized: bool) -> tuple[str, str]:
     """Return the id of the first finding that applies, and the id of its extra text."""
     is_same_host = old.hostname == new.hostname
     is_moved = _place(old) != _place(new)
@@ -78,7 +75,6 @@ def _found(
     is_filter = not is_same_host and _FILTER.search(f"{new.hostname}{new.path}")
     is_downgrade = is_same_host and (old.scheme, new.scheme) == ("https", "http")
     seen: tuple[tuple[object, str, str], ...] = (
-        (is_loop and "Set-Cookie" in response.headers, "between.challenge", ""),
         (is_loop, "http.redirect_loop", "comes_from"),
         (is_filter, "http.proxy_page", ""),
         (is_open and is_portal, "http.captive_portal", ""),

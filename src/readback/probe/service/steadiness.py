@@ -27,6 +27,7 @@ from readback.probe.service import answers, recognition
 from readback.probe.transport.context import UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import (
     NotedRequest,
+    is_answered,
     mixed_requests,
     outcome_of,
     uses_up_limit,
@@ -82,9 +83,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         if _uses_up(asked, bad) and _is_slow_enough(context, bad):
             return [_rate_limit(context, log, HTTPStatus.SERVICE_UNAVAILABLE)]
         return [_mixture(context, log, bad)]
-    answered = [noted for noted in asked if noted.status and not noted.is_failure]
-    if len(answered) == len(asked) >= _FEWEST_ANSWERS:
-        return [diagnose("steady.ok", total=len(asked))]
+    answered = {n.request for n in asked if is_answered(n) and not n.is_failure}
+    if answered.issuperset(n.request for n in asked) and len(asked) >= _FEWEST_ANSWERS:
+        count = sum(noted.status == limited for noted in asked)
+        note = say("was_limited", count=count) if count else ""
+        return [diagnose("steady.ok", total=len(asked), note=note)]
     return []
 
 
@@ -195,8 +198,10 @@ def _mixture(
     is_read = context.path in (Path.PROXY, Path.INTERCEPTED)
     cause = "proxy_fails" if is_read else "some_servers_fail"
     lone = {noted.peer for noted in bad} - {noted.peer for noted in good} - {""}
+    until = say("let_it_retry")
     if lone:
         cause = "addresses_fail"
+        until = say("use_the_others", good=", ".join({noted.peer for noted in good}))
     elif bad == asked[: len(bad)]:
         cause = "was_starting"
     if finding == "sometimes.certificate":
@@ -213,6 +218,7 @@ def _mixture(
         bad=len(bad),
         total=len(asked),
         cause=say(cause, addresses=", ".join(sorted(lone))),
+        until=until,
     )
     return replace(diagnosis, details=tuple(_evidence(good, bad)))
 

@@ -104,6 +104,12 @@ class ProbeContext:
         return (self.key or None) if "key" in vars(self) else None
 
     @property
+    def is_key_released(self) -> bool:
+        """Whether --chat allows sending the key to a stranger, or it is no secret."""
+        is_word = self.usable_key is not None and not self.usable_key.masks
+        return self.chat_model is not None or is_word
+
+    @property
     def path(self) -> Path:
         has_proxy = "route" in vars(self) and self.route.proxy is not None
         is_here = "base_url" in vars(self) and is_loopback(self.base_url.host)

@@ -80,6 +80,14 @@ class ProbeResponse:
         return is_same and self.status in (301, 302, 307, 308)
 
     @property
+    def is_upgrade(self) -> bool:
+        """Whether clients send the same again to https, with the key and the text."""
+        # On 301 and 302, they would repeat a POST as a GET.
+        target = self.url.replace("http:", "https:", 1)
+        is_kept = self.status in (307, 308) and not self.proxy
+        return is_kept and self.headers.get("Location") == target != self.url
+
+    @property
     def date(self) -> datetime | None:
         with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
             sent = parsedate_to_datetime(self.headers.get("Date", "")[:_DATE_LENGTH])
