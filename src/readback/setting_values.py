@@ -85,7 +85,7 @@ class Bind(NamedTuple):
 
     @property
     def accepts_loopback(self) -> bool:
-        """Whether a browser on this machine can reach this address as localhost."""
+        """Whether requests may name this address localhost."""
         return self.is_loopback or self.host in ("0.0.0.0", "::")
 
     @property

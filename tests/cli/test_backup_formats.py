@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_backup import KEYS, NEWER, altered, members_of, refusal, with_key
 
-# What no command writes: second factors, usage, a journal, and a later id for accounts.
+# What no command writes: second factors, usage, a journal, a higher next account id.
 FILL = """
 INSERT INTO mfa_authenticator (user_id, type, data, created_at)
     SELECT id, 'totp', '{"secret": "sealed"}', '2026-01-02 03:04:05.000600'

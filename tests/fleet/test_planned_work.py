@@ -12,7 +12,8 @@ from tests.support.wire import Connection, Endpoint
 
 # Slower requests were retried after a pause, or waited for a start.
 SLOW_SECONDS = 0.9
-# A replica is down after three checks without an answer, half a second apart.
+# In this time, the balancer notices that a replica is down: three failed checks, half a
+# second apart.
 CHECKS_SECONDS = 3.0
 # How many seconds after its first check a replica is stopped.
 MOMENTS = (0.0, 0.2, 0.4, 0.7)

@@ -1,4 +1,4 @@
-"""Every form of a report, and the published schema of its JSON form."""
+"""Every output format of a report, and the published schema of the JSON format."""
 
 import json
 from pathlib import Path

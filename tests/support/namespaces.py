@@ -83,6 +83,6 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _enter(namespace: int) -> None:
-    # os.setns exists only since Python 3.12.
+    # os.setns was added in Python 3.12.
     if _libc.setns(namespace, _CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "setns")

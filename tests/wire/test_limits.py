@@ -47,7 +47,7 @@ def test_a_larger_head_is_refused_in_any_segments(
     echo: Endpoint, size: int, piece: int
 ) -> None:
     pieces = pieces_of(head_of(size) + GOOD, piece)
-    # At most 1000 pieces; the smallest ones do not complete the largest head.
+    # 1000 pieces are enough: a head is refused as soon as it is too large.
     assert_closing_refusal(ask(echo, *pieces[:1000]), "headers_too_large")
 
 

@@ -24,7 +24,7 @@ from readback import client_address, keys, programs
 from tests.support.commands import environment_with
 from tests.worst_cases.counting import WorstCase
 
-# The sizes in bytes of a form, of a head, and of the longest field of a head.
+# The maximum sizes in bytes of a form, of a head, and of a field of a head.
 _FORM = 16_384
 _HEAD = 16_384
 _FIELD = 8_190

@@ -76,7 +76,7 @@ def log_in(email: str, code: str, **options: Any) -> Visitor:
 
 
 class Passkey:
-    """A passkey that answers like a browser and, by default, verifies its user."""
+    """A passkey together with its browser; by default, it verifies the user."""
 
     origin = "http://localhost:8001"
 

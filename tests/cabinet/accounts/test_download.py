@@ -147,7 +147,7 @@ def test_the_file_has_no_secret_and_nothing_about_others(alice, owner):
     secrets = [SECRET, alice.password, session, bytes(digest).hex(), BOB]
     assert [secret for secret in secrets if secret in text] == []
     assert "bob" not in text.lower()
-    # An address that is not confirmed may be someone else's.
+    # An unconfirmed address may be someone else's, so its e-mails are not in the file.
     assert text.count("mallory@example.org") == 1
 
 

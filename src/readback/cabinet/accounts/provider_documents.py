@@ -21,9 +21,10 @@ from readback.setting_values import is_loopback
 # How long a page waits for the provider, including the lookup of the host name.
 TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
-# Of a process's eight threads, forms use at most four, two of them for key tests.
-# The form that starts a login waits only for the configuration. All other requests are
-# sent while the browser loads the page to which the provider redirects it.
+# How many requests to the provider may run at once, so that threads remain for other
+# pages. Forms use at most four of eight threads, and key tests up to two of these four.
+# The form that starts a login reads only the configuration. All other requests are sent
+# while the browser loads the page to which the provider redirects it.
 _for_forms = Slots(1)
 _for_pages = Slots(3)
 

@@ -42,7 +42,7 @@ def exposed(config: Config) -> list[Path]:
         # SQLite gives its other files the same mode.
         found.append(config.sqlite_path.absolute())
     existing = [path for path in found if path.exists()]
-    # A database elsewhere may be in a directory that belongs to others, such as /srv.
+    # A database outside the data directory may be in a shared one, such as /srv.
     if any(path.parent == directory for path in existing):
         existing.append(directory)
     return [path for path in existing if path.stat().st_mode & _OTHERS]

@@ -1,4 +1,4 @@
-"""The step "address": finds the address in the entered text and reports its mistakes.
+"""The step "address": finds the address in the entered text and reports mistakes in it.
 
 The address is extracted from the text; everything around it counts as one mistake. The
 later steps test the address that was found.
@@ -82,7 +82,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
-    """Parse the entered address; report its mistakes, the most important first."""
+    """Parse the entered address; report mistakes in it, the most important first."""
     base_url, mistakes = parse(text)
     shown = str(base_url)
     found = []

@@ -235,7 +235,7 @@ _IPV4 = 1
 _NAME = 3
 _IPV6 = 4
 _ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
-# In the words of RFC 1928 §6.
+# The replies of RFC 1928 §6, except for a general failure.
 _FAILURES = {
     2: "not allowed by its rules",
     3: "network unreachable",
