@@ -19,8 +19,8 @@ PROBE_PATH = f"{VERSION_PREFIX}/probe"
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
-# The names of the endpoints in metrics, usage and the journal. OTHER stands for all
-# other requests.
+# The names of the endpoints in metrics, usage and the journal. OTHER is for all other
+# requests.
 MODELS = "models"
 CHAT = "chat"
 OTHER = "other"

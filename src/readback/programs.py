@@ -18,7 +18,7 @@ from readback.differences import ADVICE, BASE_URL, advice, may_be_default
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
-# In `cannot`, this stands for every difference except a wrong base URL.
+# In `cannot`, this means every difference except a wrong base URL.
 _EVERY = "*"
 _WORKS = "The network, the address and the key work: test with curl."
 # The answer to a wrong path does not show that the key works: it is sent before the key

@@ -143,7 +143,7 @@ class Api:
 
 
 class AnySentence(str):
-    """Stands in for an unchecked sentence: `words in sentence` is always true."""
+    """Replaces an unchecked sentence: `words in sentence` is always true."""
 
     def __contains__(self, words: object) -> bool:
         return True

@@ -49,7 +49,7 @@ _MESSAGES_ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.M)
 _MESSAGE = re.compile("`([^`]+)`")
 _QUOTED = re.compile("[“«]([^”»]+)[”»]")
 _MORE_MESSAGES = Path(__file__).with_name("messages.toml")
-# In a message, this stands for words that vary.
+# In a message, this marks words that vary.
 _GAP = "…"
 # Words further apart belong to different sentences or to a log around the message.
 _FEW_WORDS = " (?:.{1,80} )?"
